@@ -124,7 +124,7 @@ struct Decoder {
   double attentionScale = 0; ///< 0: 1 / sqrt(headDim)
   double attentionSoftcap = 0;
   bool sinks = false; ///< each head's softmax has an extra term with no value attached
-  double queryGrowth =
+  double queryTemperature =
       0; ///< queries at p are multiplied by 1 + this * ln(1 + floor(p / queryPeriod))
   int64_t queryPeriod = 1;
   Packing packing = Packing::Apart; ///< for safetensors; in GGUFs the tensors show it

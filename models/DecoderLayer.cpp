@@ -35,8 +35,8 @@ static Value attend(LayerEmitter &layer, const Decoder &m, const LayerRules &rul
   Value q = headsOf(layer, m, rules, normed, "attn_q", "attn_q_norm", m.heads);
   Value k = headsOf(layer, m, rules, normed, "attn_k", "attn_k_norm", m.kvHeads);
   Value v = layer.linear(normed, "attn_v");
-  if (layer.has("q_growth"))
-    q = layer.scaleByPosition(q, "q_growth", m.queryPeriod);
+  if (layer.has("q_temperature"))
+    q = layer.scaleByPosition(q, "q_temperature", m.queryPeriod);
   const double scale =
       m.attentionScale != 0 ? m.attentionScale : 1 / std::sqrt(static_cast<double>(m.headDim));
   Value attended =

@@ -12,9 +12,10 @@ using import::line;
 
 namespace {
 
-/// Weights that all layers share, if present: rope frequencies, and the growth factors of queries.
+/// Weights that all layers share, if present: rope frequencies, and the attention temperature scales of
+/// queries.
 struct SharedWeights {
-  lm::WeightOp frequencies, localFrequencies, growth;
+  lm::WeightOp frequencies, localFrequencies, temperature;
 };
 
 } // namespace
@@ -80,8 +81,8 @@ static void takeAttention(ModelBuilder &model, LayerWeights &weights, int64_t la
     takeHeadNorms(model, weights, layer, m);
   if (rules.rotates)
     weights.add("rope_freqs", rules.localRope ? shared.localFrequencies : shared.frequencies);
-  if (shared.growth)
-    weights.add("q_growth", shared.growth);
+  if (shared.temperature)
+    weights.add("q_temperature", shared.temperature);
   if (m.sinks)
     model.addVector(weights, layer, m.names.sinks, m.heads);
   model.addMatrix(weights, layer, m.names.output, m.hidden, m.heads * m.headDim, m.outputBias, {},
@@ -219,12 +220,13 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
   SharedWeights shared;
   if (rotatesAnywhere(m))
     takeFrequencies(model, m, shared);
-  if (m.queryGrowth == 0 || m.context <= m.queryPeriod)
-    return shared; // no position is large enough for growth
+  if (m.queryTemperature == 0 || m.context <= m.queryPeriod)
+    return shared; // no position is large enough for a temperature
   std::vector<float> factors;
   for (int64_t i = 0; i * m.queryPeriod < m.context; ++i)
-    factors.push_back(static_cast<float>(1 + m.queryGrowth * std::log1p(static_cast<double>(i))));
-  shared.growth = model.values("q_growth", factors);
+    factors.push_back(
+        static_cast<float>(1 + m.queryTemperature * std::log1p(static_cast<double>(i))));
+  shared.temperature = model.values("q_temperature", factors);
   return shared;
 }
 

@@ -217,8 +217,8 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
 /// whole factor, or attn_factor, which vLLM multiplies by yarn's own and transformers ignores; llama.cpp
 /// reads neither. In published models, the former is above 1 and the latter is not.
 static double readYarnFactor(Config &config, double own) {
-  const double said = config.numberOr("rope.scaling.yarn_attn_factor", 0);
-  return said > 1 ? said : own;
+  const double given = config.numberOr("rope.scaling.yarn_attn_factor", 0);
+  return given > 1 ? given : own;
 }
 
 Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context) {

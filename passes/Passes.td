@@ -55,7 +55,7 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
                  Option<"rewrites", "rewrites", "int64_t", "-1", "largest number of rewrites; negative: no limit">,
                  ListOption<"devices", "devices", "std::string", "the targets to query (passes/Target.h)">,
                  Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
-                 Option<"fp8Rows", "fp8-rows", "bool", "false", "the fp8-rows option of lm-choose-forms">];
+                 Option<"fp8Rows", "fp8-rows", "bool", "false", "the fp8-rows option of lm-choose-encodings">];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect",
                            "::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -65,8 +65,8 @@ def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> 
   let summary = "apply the rewrite patterns of a file to kernels and launches (ingot compile --patterns pre-plan=FILE)";
   let description = [{
     Applies patterns as lm-apply-patterns does, to each kernel.func until none matches, then to the launches of the
-    program, each of which is tried once. IntoReaders and IntoMaker query the target `device` for kernels that replace
-    several others. Functions that create regions and weights apply to `lm` only and have no effect here.
+    program, each of which is tried once. FuseIntoConsumers and FuseIntoProducer query the target `device` for kernels
+    that replace several others. Functions that create regions and weights apply to `lm` only and have no effect here.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
                  Option<"device", "device", "std::string", "\"\"", "target of the fused kernels (passes/Target.h)">];
@@ -114,8 +114,8 @@ def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> 
 // lowering/
 //===----------------------------------------------------------------------===//
 
-def ChooseFormsPass : Pass<"lm-choose-forms", "::ingot::lm::ModelOp"> {
-  let summary = "choose the encodings of rows between launches, which projections read (lm.round)";
+def ChooseEncodingsPass : Pass<"lm-choose-encodings", "::ingot::lm::ModelOp"> {
+  let summary = "choose the encodings of rows between launches, which projections read (lm.cast)";
   let description = [{
     With `fast`, quantised weights are multiplied by rows of q8 (int8, one scale per 32 values; q8x2 in the entry point,
     which has the head). On a device that reads bf16 rows, all weights are multiplied by those. A conversion is fused
@@ -141,8 +141,8 @@ def ChooseKvPass : Pass<"lm-choose-kv", "::mlir::ModuleOp"> {
 def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let summary = "outline every fused region into a kernel.func and every function into a plan section";
   let description = [{
-    Rows have the encodings that lm-choose-forms chose. With `fast`, projections with bf16 weights may round f32 rows.
-    `kv` is the element type of the KV pools whose state has none of its own (lm-choose-kv).
+    Rows have the encodings that lm-choose-encodings chose. With `fast`, projections with bf16 weights may round f32
+    rows. `kv` is the element type of the KV pools whose state has none of its own (lm-choose-kv).
   }];
   let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
                  Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,

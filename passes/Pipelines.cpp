@@ -73,10 +73,10 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   }
   // Activations between launches are encoded as the projections that read them expect.
   pm.nest<lm::ModelOp>().addPass(
-      createChooseFormsPass({precision, options.device, options.fp8Rows}));
+      createChooseEncodingsPass({precision, options.device, options.fp8Rows}));
   // Every region becomes a kernel, every function a list of launches.
   pm.addPass(createLowerToPlanPass({precision, options.kv, options.device}));
-  // The readers of each matrix are now known, and they determine its layout.
+  // The consumers of each matrix are now known, and they determine its layout.
   pm.addPass(createChooseLayoutsPass({options.device}));
   // The target decides which launches are merged.
   targetOf(options).addLoweringPasses(addUnlessDisabled(pm, options));

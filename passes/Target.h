@@ -1,6 +1,6 @@
 //===- Target.h - What lowering and planning need to know of a device ------===//
 //
-// Passes over lm are independent of the device. From lm-choose-forms on, a program is compiled for one
+// Passes over lm are independent of the device. From lm-choose-encodings on, a program is compiled for one
 // target, which determines the row encodings its kernels read, the launches worth fusing and the memory a
 // kernel needs. This interface answers these questions; the target's code generator implements
 // compiler/targets/CodeTarget.h, where all targets are listed.
@@ -35,7 +35,7 @@ public:
 
   /// The layout of a matrix that is read by these kernel ops: a projection, the gather of a tied embedding.
   virtual lm::WeightLayout weightLayout(lm::WeightType weight,
-                                        llvm::ArrayRef<mlir::Operation *> readers) const = 0;
+                                        llvm::ArrayRef<mlir::Operation *> consumers) const = 0;
 
   /// Adds the passes that run after lm-lower-to-plan and kernel-choose-layouts, and the first planning
   /// passes. `add` skips passes that the user has disabled.

@@ -51,7 +51,7 @@ AttentionItem::Start AttentionItem::startOf(Value queryHead, double noScore, dou
 }
 
 void AttentionItem::storeRow(Value token, Value queryHead, ValueRange y) {
-  kernel::RowsType type = op.getOutput().getType();
+  kernel::ActivationType type = op.getOutput().getType();
   Value out = k.at(k.operand(op.getOutput()), k.mul(token, type.rowBytes()));
   if (type.getKind() == RowKind::Q8) {
     Value first = k.mul(queryHead, headDim / kGroupK);
@@ -66,7 +66,7 @@ void AttentionItem::storeRow(Value token, Value queryHead, ValueRange y) {
 }
 
 void AttentionItem::storePadding() {
-  kernel::RowsType type = op.getOutput().getType();
+  kernel::ActivationType type = op.getOutput().getType();
   if (type.getKind() != RowKind::F32 || type.getN() % kPanelRows == 0)
     return;
   k.when(k.equal(head, k.word(kvHeads - 1)), [&] {

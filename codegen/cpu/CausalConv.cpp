@@ -1,12 +1,12 @@
 //===- CausalConv.cpp - kernel.causal_conv: depthwise convolution over past rows ---===//
 //
 // A work item is a sequence's tokens of this step (a span) times a block of channels. The item that
-// writes a version of the state is therefore the one that has read the version before it:
+// writes a snapshot of the state is therefore the one that has read the snapshot before it:
 //
 //   scratch   the taps - 1 rows before the span, of these channels        copied, since the
 //             from the slot that the span begins with, or zeros           slot may be written
 //   y[t]      w[0] x[t-taps+1] + … + w[taps-1] x[t] (+ bias)              rows before the span: scratch
-//   versions  the taps - 1 newest rows up to a token, oldest first        into the requested slot
+//   snapshots the taps - 1 newest rows up to a token, oldest first        into the requested slot
 //
 // Products are rounded and added one after another, the oldest first, so a row does not depend on
 // where the step began. Vectors have 16 lanes at every level; channels past the last have weights of 0.
@@ -90,7 +90,7 @@ private:
     emitHistory(width);
     k.loop(k.word(0), tokens, k.word(1), [&](Value s) { emitRow(s, width); });
     k.loop(k.word(0), writes, k.word(1),
-           [&](Value i) { emitVersion(k.add(firstWrite, i), width); });
+           [&](Value i) { emitSnapshot(k.add(firstWrite, i), width); });
   }
 
   void emitHistory(int64_t width) {
@@ -134,8 +134,8 @@ private:
         k.store(k.splat(f32x16, 0), k.at(to, byte));
   }
 
-  /// Writes the version of the state after a token.
-  void emitVersion(Value number, int64_t width) {
+  /// Writes the snapshot of the state after a token.
+  void emitSnapshot(Value number, int64_t width) {
     Value write = k.at(k.batchPointer(offsetof(BatchView, stateWrites)),
                        k.mul(number, sizeof(StateWrite))),
           to = slot(field(write, offsetof(StateWrite, slot))),

@@ -165,7 +165,7 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
     else
       jobs.push_back({std::move(key), kernel, &objects[i], kernel.getSymName().str(), ""});
   }
-  auto tell = [&](llvm::StringRef kernel) {
+  auto report = [&](llvm::StringRef kernel) {
     if (options.underWay)
       options.underWay(kernel);
   };
@@ -176,14 +176,14 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
     Workplace place;
     for (size_t i; (i = next++) < jobs.size();) {
       Job &job = jobs[i];
-      tell(job.name);
+      report(job.name);
       FailureOr<std::string> object =
           place.compile(job.key.back(), isa, CodeForm::Object, job.problem, timing);
       job.failed = failed(object);
       if (!job.failed)
         *job.object = std::move(*object);
     }
-    tell("");
+    report("");
   };
   if (!jobs.empty())
     runOnThreads(std::min<size_t>(options.threads, jobs.size()), work);

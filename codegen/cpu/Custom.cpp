@@ -6,9 +6,9 @@
 // changes in place.
 //
 //   each token        row(x, w, position, y)
-//   each span         the version that it begins with, or zeros, is copied to scratch memory;
+//   each span         the snapshot that it begins with, or zeros, is copied to scratch memory;
 //     each token        row(x, w, position, state, y)
-//                       if a version after that token is requested, scratch memory is copied to its slot
+//                       if a snapshot after that token is requested, scratch memory is copied to its slot
 //
 // The padding after a row's last value is written here, so a body sees only the values.
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
-using kernel::RowsType;
+using kernel::ActivationType;
 
 namespace {
 
@@ -47,7 +47,7 @@ private:
   Type memoryType(Value memory) const { return memory ? Type(rowMemory) : k.i64; }
 
   Value field(Value of, int64_t offset) { return k.widen(k.load(k.i32, k.at(of, offset)), k.i64); }
-  Value rowOf(Value memory, RowsType type, Value token) {
+  Value rowOf(Value memory, ActivationType type, Value token) {
     return k.at(k.operand(memory), k.mul(token, type.rowBytes()));
   }
   /// Returns a memref of `count` floats at `base`.
@@ -129,7 +129,7 @@ void CustomEmitter::emitToken(Value token) {
       operands.push_back(k.widen(
           k.load(k.i32, k.at(k.batchPointer(offsetof(BatchView, positions)), k.mul(token, 4))),
           k.i64));
-    else if (auto rows = dyn_cast<RowsType>(memory.getType()))
+    else if (auto rows = dyn_cast<ActivationType>(memory.getType()))
       operands.push_back(view(rowOf(memory, rows, token), rows.getN()));
     else if (memory == op.getState())
       operands.push_back(stateView());
@@ -137,12 +137,12 @@ void CustomEmitter::emitToken(Value token) {
       operands.push_back(view(k.operand(memory), cast<lm::WeightType>(memory.getType()).rows()));
   }
   for (Value output : op.getOutputs()) {
-    auto rows = cast<RowsType>(output.getType());
+    auto rows = cast<ActivationType>(output.getType());
     operands.push_back(view(rowOf(output, rows, token), rows.getN()));
   }
   func::CallOp::create(k.b, body, operands);
   for (Value output : op.getOutputs()) { // padding
-    auto rows = cast<RowsType>(output.getType());
+    auto rows = cast<ActivationType>(output.getType());
     for (int64_t byte = 4 * rows.getN(); byte < rows.rowBytes(); byte += 4)
       k.store(k.splat(k.f32, 0), k.at(rowOf(output, rows, token), byte));
   }

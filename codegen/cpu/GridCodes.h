@@ -29,7 +29,7 @@ public:
 
   /// Returns whether an ISA level uses permutes.
   static bool permutes(const Grid &grid, const Isa &isa) {
-    return isa.vbmi && !isa.writtenOut && grid.indexBits < 11;
+    return isa.vbmi && !isa.emulated && grid.indexBits < 11;
   }
 
   /// Returns q of step s of a group, as u8. Values that steps share are emitted once, for the first step that

@@ -31,7 +31,7 @@ struct Isa {
   bool vbmi;              ///< has vpermb, vpermi2b and vpmultishiftqb
   const Machine *machine; ///< the machine that schedules are chosen for
   /// Instructions are emulated in generic IR, to test a level on machines that lack it.
-  bool writtenOut = false;
+  bool emulated = false;
 };
 
 inline constexpr Isa kAvx2{"avx2", "x86-64-v3", "", 8, 16, DotKind::Pmaddubsw, false, false, &kV3};

@@ -291,7 +291,7 @@ KernelBuilder::Values KernelBuilder::choose(Value condition, function_ref<Values
 }
 Value KernelBuilder::dotU8S8(Value sum, Value unsignedBytes, Value signedBytes) {
   assert(isa.dot == DotKind::Vpdpbusd && "the level has no such instruction");
-  if (!isa.writtenOut)
+  if (!isa.emulated)
     return intrinsic(lanes == 16 ? "llvm.x86.avx512.vpdpbusd.512" : "llvm.x86.avx512.vpdpbusd.256",
                      i32s, {sum, unsignedBytes, signedBytes});
   for (int64_t byte = 0; byte < 4; ++byte) {
@@ -310,7 +310,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
   auto type = cast<VectorType>(codes.getType());
   const int64_t count = type.getNumElements();
   assert((count == 16 || count == 32 || count == 64) && "vpshufb has no such width");
-  if (isa.writtenOut && count == 64) { // two of 32: AVX2 is available
+  if (isa.emulated && count == 64) { // two of 32: AVX2 is available
     llvm::SmallVector<int64_t> all(count);
     std::iota(all.begin(), all.end(), 0);
     Value low = lookUp(slice(codes, 0, 32), table), high = lookUp(slice(codes, 32, 32), table);
@@ -330,7 +330,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
 Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table) {
   assert(table.size() == 32 && "five bits are an index below 32");
   auto type = cast<VectorType>(nibbles.getType());
-  if (isa.vbmi && !isa.writtenOut && type.getNumElements() == 64) {
+  if (isa.vbmi && !isa.emulated && type.getNumElements() == 64) {
     llvm::SmallVector<int8_t> lanes;
     for (int i = 0; i < 64; ++i) // indexes have at most five bits
       lanes.push_back(static_cast<int8_t>(table[i % 32]));
@@ -352,7 +352,7 @@ Value KernelBuilder::dotPairs(Value a, Value c) {
     Value pairs = bitcast(vec(i16, 2 * lanes), v);
     return count == lanes ? pairs : slice(pairs, 2 * from, 2 * count);
   };
-  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is available
+  if (isa.emulated && lanes == 16) { // two of 8: AVX2 is available
     llvm::SmallVector<int64_t> all(lanes);
     std::iota(all.begin(), all.end(), 0);
     Value halves[2];
@@ -366,7 +366,7 @@ Value KernelBuilder::dotPairs(Value a, Value c) {
 }
 
 Value KernelBuilder::merge(Value mask, Value yes, Value no) {
-  if (isa.writtenOut || lanes != 16) {
+  if (isa.emulated || lanes != 16) {
     Value others = arith::XOrIOp::create(b, mask, splatInt(mask.getType(), -1));
     return arith::OrIOp::create(b, arith::AndIOp::create(b, mask, yes),
                                 arith::AndIOp::create(b, others, no));
@@ -378,7 +378,7 @@ Value KernelBuilder::merge(Value mask, Value yes, Value no) {
 }
 
 Value KernelBuilder::toNearestInts(Value v) {
-  if (isa.writtenOut && lanes == 16) { // two of 8: AVX2 is available
+  if (isa.emulated && lanes == 16) { // two of 8: AVX2 is available
     llvm::SmallVector<int64_t> all(lanes);
     std::iota(all.begin(), all.end(), 0);
     Value halves[2];
@@ -394,7 +394,7 @@ Value KernelBuilder::toNearestInts(Value v) {
 
 Value KernelBuilder::packToBytes(ValueRange four) {
   assert(four.size() == 4 && "a register of bytes");
-  if (isa.writtenOut && lanes == 16) {
+  if (isa.emulated && lanes == 16) {
     llvm::SmallVector<int64_t> pairs(2 * lanes), order;
     std::iota(pairs.begin(), pairs.end(), 0);
     for (int64_t lane = 0; lane < lanes; lane += 4)

@@ -119,7 +119,7 @@ public:
 
   //===--- Instructions of an ISA level ---------------------------------------===//
   //
-  // These are emulated in generic IR if isa.writtenOut is set, with the same bits.
+  // These are emulated in generic IR if isa.emulated is set, with the same bits.
 
   /// Lane by lane: sum + the products of four u8 with four s8 (vpdpbusd).
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);

@@ -83,8 +83,8 @@ FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> object
 
   static std::mutex oneAtATime;
   std::lock_guard lock(oneAtATime);
-  llvm::raw_string_ostream said(problem);
-  lld::Result result = lld::lldMain(args, said, said, {{lld::Gnu, &lld::elf::link}});
+  llvm::raw_string_ostream log(problem);
+  lld::Result result = lld::lldMain(args, log, log, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return failure();
   auto image =

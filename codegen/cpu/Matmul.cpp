@@ -9,20 +9,21 @@
 //           epilogue on registers
 //
 // For experts, this runs for the rows of one expert after another, with the panels of its matrix. A head that writes
-// only keys first takes one of two planes (MatmulScreen.h). Work items are panels. With one token the kernel is a
-// matrix-vector product at the speed of memory; with many, a matrix product at the speed of the dot instruction.
+// only keys first takes one of two planes (MatmulCandidates.h). Work items are panels. With one token the
+// kernel is a matrix-vector product at the speed of memory; with many, a matrix product at the speed of the
+// dot instruction.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cpu/Emitters.h"
+#include "codegen/cpu/MatmulCandidates.h"
 #include "codegen/cpu/MatmulKeys.h"
-#include "codegen/cpu/MatmulScreen.h"
 #include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/PanelGroup.h"
 #include "codegen/cpu/Quantize.h"
 #include "codegen/cpu/RoutesView.h"
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
-#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,8 +36,8 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
   return op.getFastFloat() && isa.bf16Dot && op.xType().getKind() == RowKind::F32 &&
@@ -59,7 +60,7 @@ static bool coversPanel(const Isa &isa, int64_t tokens) {
 /// Bytes of output rows that are staged until they are quantised: f32 [tokens][32].
 static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) {
-    return cast<RowsType>(type).getKind() == RowKind::Q8;
+    return cast<ActivationType>(type).getKind() == RowKind::Q8;
   });
   int64_t most = 0;
   for (int64_t tokens : matmulSchedule(op, isa).getTokenTiles())
@@ -70,7 +71,7 @@ static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
 
 /// Bytes of the sums of the first weight of a gated pair, a register each: at most f32 [tokens][32].
 static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
-  return op.getPair() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
+  return op.getGated() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
 }
 
 /// Bytes of unpacked panels: enough for the largest in any segment, twice for a gated pair.
@@ -81,13 +82,14 @@ static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
     if (unpacksPanels(op, layout, isa))
       most = std::max(most, UnpackedLayout(layout, isa).panelBytes());
   }
-  return most * (op.getPair() ? 2 : 1);
+  return most * (op.getGated() ? 2 : 1);
 }
 
 int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
     return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
-           unpackedBytes(op, isa) + MatmulKeys::scratchBytes(op) + PlaneScreen::scratchBytes(op);
+           unpackedBytes(op, isa) + MatmulKeys::scratchBytes(op) +
+           CandidateFilter::scratchBytes(op);
   };
   int64_t most = 0;
   for (const Isa *isa : allIsas())
@@ -103,7 +105,7 @@ struct Segment {
   SmallVector<Value, 2> weights;           ///< base addresses
   SmallVector<std::pair<Value, bool>> aux; ///< base addresses; whether the operand is rows
   Value y;                                 ///< address of the output; null: not stored
-  RowsType type;                           ///< type of y, also if y is null
+  ActivationType type;                     ///< type of y, also if y is null
   Region *epilogue;
   Value firstItem, endItem; ///< this call's items of the segment
   int64_t firstPanel;
@@ -112,12 +114,13 @@ struct Segment {
 class MatmulEmitter {
 public:
   MatmulEmitter(KernelBuilder &k, kernel::MatmulOp op)
-      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), pair(op.getPair()), xType(op.xType()) {}
+      : k(k), op(op), schedule(matmulSchedule(op, k.isa)), gated(op.getGated()), xType(op.xType()) {
+  }
 
   LogicalResult emit() {
-    for (Value flow : op.getFlows()) {
-      argmax = kernel::consumerOf<kernel::ArgmaxOp>(flow);
-      largest = kernel::consumerOf<kernel::PanelMaximaOp>(flow);
+    for (Value fusedValue : op.getFused()) {
+      argmax = kernel::consumerOf<kernel::ArgmaxOp>(fusedValue);
+      largest = kernel::consumerOf<kernel::PanelMaximaOp>(fusedValue);
     }
     if (failed(collectSegments()))
       return failure();
@@ -131,9 +134,9 @@ public:
       keys.emplace(k, k.operand(argmax.getKeys()), behind, segments.front().type.getN());
     if (keys)
       keys->start(total);
-    if (PlaneScreen::applies(op)) {
-      screen.emplace(k, segments.front().layout, k.at(behind, MatmulKeys::scratchBytes(op)));
-      screen->start(x, total);
+    if (CandidateFilter::applies(op)) {
+      filter.emplace(k, segments.front().layout, k.at(behind, MatmulKeys::scratchBytes(op)));
+      filter->start(x, total);
     }
     if (largest)
       maxima.emplace(k, k.operand(largest.getOutput()), segments.front().type.getN());
@@ -200,7 +203,7 @@ private:
     int64_t panels = 0;
     for (int64_t s = 0; s < op.segments(); ++s) {
       Segment segment;
-      auto weights = op.getWeights().slice(s * (pair ? 2 : 1), pair ? 2 : 1);
+      auto weights = op.getWeights().slice(s * (gated ? 2 : 1), gated ? 2 : 1);
       auto weight = cast<lm::WeightType>(weights.front().getType());
       if (xType.getKind() != RowKind::F32 && !weight.numeric().hasIntegerCodes())
         return op.emitOpError("cannot multiply quantised rows by ")
@@ -209,12 +212,12 @@ private:
       for (Value w : weights)
         segment.weights.push_back(k.operand(w));
       for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux)
-        segment.aux.emplace_back(k.operand(*aux), isa<RowsType>((*aux).getType()));
-      const bool flows = !op.getFlows().empty();
-      segment.type = kernel::rowsTypeOf(flows ? op.getFlows()[s] : op.getOutputs()[s]);
-      if (!flows)
+        segment.aux.emplace_back(k.operand(*aux), isa<ActivationType>((*aux).getType()));
+      const bool fusedValues = !op.getFused().empty();
+      segment.type = kernel::activationTypeOf(fusedValues ? op.getFused()[s] : op.getOutputs()[s]);
+      if (!fusedValues)
         segment.y = k.operand(op.getOutputs()[s]);
-      else if (auto store = kernel::consumerOf<kernel::StoreOp>(op.getFlows()[s]))
+      else if (auto store = kernel::consumerOf<kernel::StoreOp>(op.getFused()[s]))
         segment.y = k.operand(store.getOutput());
       segment.epilogue = &op.getEpilogues()[s];
       segment.firstPanel = panels;
@@ -327,13 +330,13 @@ private:
     auto finish = [&](Tile &some, Value row) {
       return finishTile(segment, some, takeRows, part, panel, row);
     };
-    if (!screen)
+    if (!filter)
       return finish(tile, first);
     LogicalResult result = success();
     k.choose(
-        screen->asked(),
+        filter->asked(),
         [&] {
-          screen->forSurvivors(tile, first,
+          filter->forSurvivors(tile, first,
                                [&](Tile &one, Value row) { result = finish(one, row); });
           return NoValues();
         },
@@ -345,7 +348,7 @@ private:
   LogicalResult finishTile(const Segment &segment, Tile &tile, function_ref<void(size_t)> takeRows,
                            Value part, Value panel, Value first) {
     KernelBuilder::Values sums = emitMainLoop(tile, segment.layout);
-    if (pair) {
+    if (gated) {
       for (auto [i, sum] : llvm::enumerate(sums))
         k.store(sum, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes);
       takeRows(1);
@@ -365,8 +368,8 @@ private:
         continue;
       if (keys) {
         Value row = k.add(first, t), most = keys->fold(values[t], tile.vectors, panel, row);
-        if (screen)
-          screen->raise(most, row);
+        if (filter)
+          filter->raise(most, row);
       }
       if (segment.y)
         storeValues(segment, values[t], tile.vectors, panel, first, t);
@@ -410,7 +413,7 @@ private:
   FailureOr<Value> emitEpilogue(const Segment &segment, ArrayRef<Value> sums, size_t i,
                                 const TileRows &rows, Value panel, Value first, int t) {
     SmallVector<Value> operands;
-    if (pair)
+    if (gated)
       operands.push_back(k.load(k.f32s, k.at(gateSums, i * 4 * k.lanes), 4 * k.lanes));
     operands.push_back(sums[i]);
     for (auto [base, isRows] : segment.aux) {
@@ -467,13 +470,13 @@ private:
   KernelBuilder &k;
   kernel::MatmulOp op;
   const kernel::ScheduleAttr schedule;
-  const bool pair;
-  const RowsType xType;
+  const bool gated;
+  const ActivationType xType;
   SmallVector<Segment, 1> segments;
   kernel::ArgmaxOp argmax;
   kernel::PanelMaximaOp largest;
   std::optional<MatmulKeys> keys;
-  std::optional<PlaneScreen> screen;
+  std::optional<CandidateFilter> filter;
   std::optional<PanelMaxima> maxima;
   Value firstOfMatrix; ///< for experts: index of the matrix's first panel; else null
   Value staged;        ///< in scratch: outputs not yet quantised, f32 [tokens][32]
@@ -485,13 +488,13 @@ private:
 } // namespace
 
 kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
-  if (isa<kernel::FlowType>(op.getX().getType()))
+  if (isa<kernel::FusedType>(op.getX().getType()))
     return {"expects its activations to be in memory on CPUs"};
-  if (op.getFlows().size() > 1)
+  if (op.getFused().size() > 1)
     return {"expects one segment on CPUs if its results are not written"};
   kernel::KernelShape shape;
-  for (Value flow : op.getFlows())
-    for (Operation *user : flow.getUsers()) {
+  for (Value fusedValue : op.getFused())
+    for (Operation *user : fusedValue.getUsers()) {
       if (!isa<kernel::StoreOp, kernel::PanelMaximaOp, kernel::ArgmaxOp>(user))
         return {"has a consumer that is not supported on CPUs: " +
                 user->getName().getStringRef().str()};

@@ -33,8 +33,9 @@ static Value exists(KernelBuilder &k, int64_t n, const TileRows &place, Value pa
 }
 
 int64_t MatmulKeys::scratchBytes(kernel::MatmulOp op) {
-  const bool raises = llvm::any_of(
-      op.getFlows(), [](Value flow) { return bool(kernel::consumerOf<kernel::ArgmaxOp>(flow)); });
+  const bool raises = llvm::any_of(op.getFused(), [](Value fusedValue) {
+    return bool(kernel::consumerOf<kernel::ArgmaxOp>(fusedValue));
+  });
   return raises ? kGreedyRows * kBytesOfRow : 0;
 }
 

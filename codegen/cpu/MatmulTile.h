@@ -57,7 +57,7 @@ struct Tile {
       unpacked; ///< the panel of `vectors`, unpacked (PanelGroup.h). Null: the packed panel is read
   int planes = 1; ///< number of consecutive q8 rows whose sum is x (2: q8x2)
   /// f32 [tokens][groups], rows `slackBytes` apart, in units of a dot: each dot is moved by this
-  /// amount towards the larger sum (MatmulScreen.h). Null: none.
+  /// amount towards the larger sum (MatmulCandidates.h). Null: none.
   mlir::Value slack;
   int64_t slackBytes = 0;
   size_t sums() const { return vectors.size() * tokens; }

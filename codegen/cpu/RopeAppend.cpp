@@ -16,7 +16,7 @@
 //
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset), x less its mean if centred
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
-//   grow     q' = q * growth[position / period]
+//   grow     q' = q * temperature[position / period]
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Hadamard.h"
@@ -60,20 +60,21 @@ public:
       if (op.getTable())
         table = k.at(k.operand(op.getTable()), k.mul(token, op.getTable().getType().rowBytes()));
 
-      using Rows = TypedValue<kernel::RowsType>;
+      using Rows = TypedValue<kernel::ActivationType>;
       Value q = rowOf(cast<Rows>(op.getQ()), token), keys = rowOf(cast<Rows>(op.getK()), token),
             values = rowOf(cast<Rows>(op.getV()), token);
       int64_t headBytes = headDim * 4;
       const int64_t lineBytes = kv.info().valueBytes(headDim); // bytes of a vector in the pool
       const bool plain = kv.info().isPlain();
-      Value growth = op.getGrowth() ? k.broadcast(f32x16, growthAt(position)) : Value();
-      if (rotary || op.getQNorm() || growth)
+      Value temperature =
+          op.getTemperature() ? k.broadcast(f32x16, temperatureAt(position)) : Value();
+      if (rotary || op.getQNorm() || temperature)
         k.loop(0, op.getHeads(), 1, [&](Value head) {
           Value at = k.at(q, k.mul(head, headBytes));
           Values x = turn(loadHead(at), op.getQNorm(), head);
-          if (growth)
+          if (temperature)
             for (Value &v : x)
-              v = k.fmul(v, growth);
+              v = k.fmul(v, temperature);
           for (auto [c, v] : llvm::enumerate(x))
             storeFirst(k, v, k.at(at, c * 64), left(c));
         });
@@ -112,7 +113,7 @@ private:
     return elementType.getIntOrFloatBitWidth() / 8;
   }
   int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements from there on
-  Value rowOf(TypedValue<kernel::RowsType> memory, Value token) {
+  Value rowOf(TypedValue<kernel::ActivationType> memory, Value token) {
     return k.at(k.operand(memory), k.mul(token, memory.getType().rowBytes()));
   }
 
@@ -123,11 +124,11 @@ private:
     return x;
   }
 
-  /// Loads the growth factor of a token's queries.
-  Value growthAt(Value position) {
-    Value index = k.minSigned(k.divUnsigned(position, int64_t(op.getGrowthPeriod())),
-                              k.word(op.getGrowth().getType().rows() - 1));
-    return k.load(k.f32, k.at(k.operand(op.getGrowth()), k.mul(index, 4)));
+  /// Loads the attention temperature scale of a token's queries.
+  Value temperatureAt(Value position) {
+    Value index = k.minSigned(k.divUnsigned(position, int64_t(op.getTemperaturePeriod())),
+                              k.word(op.getTemperature().getType().rows() - 1));
+    return k.load(k.f32, k.at(k.operand(op.getTemperature()), k.mul(index, 4)));
   }
 
   using Norm = TypedValue<lm::WeightType>;

@@ -28,8 +28,8 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 namespace {
 
@@ -37,7 +37,7 @@ class RowwiseEmitter {
 public:
   RowwiseEmitter(KernelBuilder &k, kernel::RowwiseOp op)
       : k(k), op(op), body(op.getBody().front()), f32x16(k.vec(k.f32, kRowLanes)),
-        n(cast<RowsType>(op.getOutputs().front().getType()).getN()) {
+        n(cast<ActivationType>(op.getOutputs().front().getType()).getN()) {
     for (Operation &inner : body.without_terminator())
       if (isa<kernel::RowStatOp>(inner) ||
           llvm::all_of(inner.getOperands(), [&](Value v) { return uniform.contains(v); }))
@@ -79,13 +79,13 @@ private:
 
   /// Returns the start of a row, or of a vector, which all rows share.
   Value rowOf(Value memory, Value row) {
-    auto rows = dyn_cast<RowsType>(memory.getType());
+    auto rows = dyn_cast<ActivationType>(memory.getType());
     return rows ? k.at(k.operand(memory), k.mul(row, rows.rowBytes())) : k.operand(memory);
   }
 
   /// Returns whether an argument has rows of one value.
   bool isOneValue(BlockArgument argument) {
-    auto rows = dyn_cast<RowsType>(op.getInputs()[argument.getArgNumber()].getType());
+    auto rows = dyn_cast<ActivationType>(op.getInputs()[argument.getArgNumber()].getType());
     return rows && rows.getN() == 1 && n != 1;
   }
 
@@ -146,7 +146,7 @@ private:
                                        : firstLanes(k, sixteen(yielded), valid - from));
     }
     for (auto [memory, row, result] : llvm::zip(op.getOutputs(), outputs, results)) {
-      auto type = cast<RowsType>(memory.getType());
+      auto type = cast<ActivationType>(memory.getType());
       if (type.getKind() != RowKind::F32) {
         auto store = type.getKind() == RowKind::Q8x2 ? storeTwoPlanes : storeQuantizedGroup;
         store(k, registersOf(k, result), row, group, q8Row(n));
@@ -199,7 +199,7 @@ private:
 } // namespace
 
 LogicalResult ingot::cpu::emitRowwise(KernelBuilder &k, kernel::RowwiseOp op) {
-  if (op.getFlow())
+  if (op.getFused())
     return op.emitOpError("expects rows to write where it anchors a kernel");
   RowwiseEmitter(k, op).emit();
   return success();

@@ -20,7 +20,7 @@ namespace {
 
 /// Sizes that device/attention*.cuh also computes from the shape; the text asserts that both agree.
 struct AttentionSizes {
-  static constexpr int64_t runPositions = 256, runSpans = 4, warps = 4;
+  static constexpr int64_t chunkPositions = 256, chunkTiles = 4, warps = 4;
   static constexpr int64_t slots = 4096, counters = 1024, slotsAtOnce = 32;
 
   int64_t group, headDim, kvHeads, window;
@@ -32,7 +32,7 @@ struct AttentionSizes {
   int64_t vChunks() const { return llvm::divideCeil(headDim, 64); }
   int64_t decodeShared() const {
     int64_t rows = std::min<int64_t>(group, 16);
-    int64_t bytes = qBytes() + runSpans * rows * (headDim + 2) * 4 + rows * (runSpans + 1) * 8;
+    int64_t bytes = qBytes() + chunkTiles * rows * (headDim + 2) * 4 + rows * (chunkTiles + 1) * 8;
     int64_t staged = bytes + warps * vChunks() * 16 * 32 * (fp8 ? 8 : 16);
     int64_t alone = headDim % 8 == 0 && staged <= 99 * 1024 ? staged : bytes;
     return std::max(alone, group * (4 * slotsAtOnce + 1) * 4);
@@ -47,7 +47,7 @@ struct AttentionSizes {
   /// Whether blocks can split a tile. Each KV head of each split tile needs a counter, and there are
   /// fewer such tiles than shares(). A window of at most two KV chunks is left to one block.
   bool splits() const {
-    return 2 * kvHeads <= counters && (window == 0 || window > 2 * runPositions);
+    return 2 * kvHeads <= counters && (window == 0 || window > 2 * chunkPositions);
   }
   /// The number of splits in addition to one per tile: four blocks for each multiprocessor of a large
   /// GPU (which run two at a time).
@@ -81,7 +81,7 @@ SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
 
 LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  kernel::RowsType output = op.getOutput().getType();
+  kernel::ActivationType output = op.getOutput().getType();
   if (kv.getFormat() != KvFormat::BF16 && kv.getFormat() != KvFormat::FP8)
     return op.emitOpError("expects a KV pool of bf16 or fp8 on GPUs, got ") << kv;
   if (output.getKind() != RowKind::F32 && output.getKind() != RowKind::BF16)

@@ -21,8 +21,8 @@ using namespace ingot::cuda;
 
 // device/batch.cuh repeats these layouts.
 static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              sizeof(AttentionShare) == 32 && offsetof(AttentionShare, slot) == 20 &&
-              offsetof(cpu::BatchView, shares) == 112 &&
+              sizeof(AttentionSplit) == 32 && offsetof(AttentionSplit, slot) == 20 &&
+              offsetof(cpu::BatchView, splits) == 112 &&
               offsetof(cpu::BatchView, promptTiles) == 128 && offsetof(cpu::BatchView, ids) == 32 &&
               offsetof(cpu::BatchView, blockTable) == 72 &&
               offsetof(cpu::BatchView, earlierIds) == 88 &&
@@ -32,8 +32,8 @@ static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
               offsetof(cpu::BatchView, stateWrites) == 152 && sizeof(StateSpan) == 24 &&
               offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
 
-lm::WeightLayout ingot::cuda::matrixLayout(Operation *reader) {
-  auto matmul = dyn_cast<kernel::MatmulOp>(reader);
+lm::WeightLayout ingot::cuda::matrixLayout(Operation *consumer) {
+  auto matmul = dyn_cast<kernel::MatmulOp>(consumer);
   return matmul && matmul.xType().getKind() == kernel::RowKind::F32 ? lm::WeightLayout::Panel32
                                                                     : lm::WeightLayout::Fragment16;
 }
@@ -92,7 +92,7 @@ CudaProgram ingot::cuda::seedProgram(WeightFormat format) {
   const SeedScales made = seedScales(format);
   CudaProgram program;
   program.name = "seed_" + std::string(numericFormat(format).name);
-  program.source = llvm::formatv(R"(// made-up weights: {0}
+  program.source = llvm::formatv(R"(// dummy weights: {0}
 #include "seed.cuh"
 
 KERNEL void __launch_bounds__(256) {1}(u8 *out, u64 seed, u64 tensor, i64 n, i64 k) {{

@@ -90,14 +90,14 @@ struct EmitOptions {
 
 /// Returns the layout in which the op reads its matrix: that of tensor cores, or panels if the op's
 /// activations are f32.
-lm::WeightLayout matrixLayout(mlir::Operation *reader);
+lm::WeightLayout matrixLayout(mlir::Operation *consumer);
 
 /// Describes how a GPU runs the kernel, or why it cannot. A kernel that is given a workspace gets
 /// different code.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
-/// How the attention kernels of one program can be split among blocks: AttentionSharing of
-/// runtime/device/cuda/AttentionShares.h. Zeros if none of them can be split.
+/// How the attention kernels of one program can be split among blocks: AttentionSplitting of
+/// runtime/device/cuda/AttentionSplits.h. Zeros if none of them can be split.
 struct SharedAttention {
   int64_t shares = 0, slots = 0;
 };

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
-using kernel::RowsType;
+using kernel::ActivationType;
 
 static constexpr uint32_t kThreads = 128;
 /// The largest state in shared memory: the size that a block has by default, minus room for the body's
@@ -60,7 +60,7 @@ static std::string callOf(kernel::CustomOp op) {
   for (Value memory : op.memoryOfArguments()) {
     if (!memory)
       arguments.push_back("batch->positions[token]");
-    else if (auto rows = dyn_cast<RowsType>(memory.getType()))
+    else if (auto rows = dyn_cast<ActivationType>(memory.getType()))
       arguments.push_back(llvm::formatv("x{0} + (i64)token * {1}", number++, rowStride(rows)));
     else if (memory == op.getState())
       arguments.push_back("state");
@@ -68,8 +68,8 @@ static std::string callOf(kernel::CustomOp op) {
       arguments.push_back("x" + std::to_string(number++));
   }
   for (auto [i, output] : llvm::enumerate(op.getOutputs()))
-    arguments.push_back(
-        llvm::formatv("y{0} + (i64)token * {1}", i, rowStride(cast<RowsType>(output.getType()))));
+    arguments.push_back(llvm::formatv("y{0} + (i64)token * {1}", i,
+                                      rowStride(cast<ActivationType>(output.getType()))));
   return "outside::row(" + llvm::join(arguments, ", ") + ");";
 }
 
@@ -79,7 +79,7 @@ static std::string widthsOf(kernel::CustomOp op) {
   SmallVector<Value> memory = op.memoryOfArguments();
   llvm::append_range(memory, op.getOutputs());
   for (auto [i, of] : llvm::enumerate(memory)) {
-    auto rows = of ? dyn_cast<RowsType>(of.getType()) : RowsType();
+    auto rows = of ? dyn_cast<ActivationType>(of.getType()) : ActivationType();
     const int64_t width = rows                  ? rows.getN()
                           : !of                 ? 1
                           : of == op.getState() ? stateValues(op)
@@ -92,7 +92,7 @@ static std::string widthsOf(kernel::CustomOp op) {
 static void emitCall(KernelText &k, kernel::CustomOp op) {
   k.write(callOf(op));
   for (auto [i, output] : llvm::enumerate(op.getOutputs())) {
-    auto rows = cast<RowsType>(output.getType());
+    auto rows = cast<ActivationType>(output.getType());
     if (int64_t stride = rowStride(rows); stride != rows.getN())
       k.line("pad_rows<{0}, {1}>(y{2}, token, token + 1);", rows.getN(), stride, i);
   }

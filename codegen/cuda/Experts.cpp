@@ -84,7 +84,7 @@ LogicalResult ingot::cuda::emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp 
 }
 
 LogicalResult ingot::cuda::emitCombine(KernelText &k, kernel::CombineOp op) {
-  const kernel::RowsType rows = op.getOutput().getType();
+  const kernel::ActivationType rows = op.getOutput().getType();
   k.include("experts.cuh");
   k.name(op.getX(), "x");
   k.name(op.getRoutes(), "routes");

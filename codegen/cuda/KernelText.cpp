@@ -16,8 +16,8 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 KernelText::KernelText(kernel::FuncOp kernel)
     : anchor(kernel.launch()), least(kernel.leastCount()), most(kernel.mostCount()) {
@@ -69,7 +69,7 @@ CudaVariant &KernelText::open(StringRef suffix, uint32_t threads, bool allRegist
   for (Value operand : mapped) {
     parameters += (", const __grid_constant__ TensorMap " + nameOf(operand) + "_map").str();
     variant.tensorMaps.push_back({cast<BlockArgument>(operand).getArgNumber(), /*boxRows=*/0,
-                                  uint64_t(cast<RowsType>(operand.getType()).rowBytes())});
+                                  uint64_t(cast<ActivationType>(operand.getType()).rowBytes())});
   }
   write("");
   std::string bounds = std::to_string(threads);
@@ -228,7 +228,7 @@ StringRef ingot::cuda::panelText(WeightFormat format) {
 }
 
 StringRef ingot::cuda::elementText(Type type) {
-  if (auto rows = dyn_cast<RowsType>(type))
+  if (auto rows = dyn_cast<ActivationType>(type))
     return rows.getKind() == RowKind::F32    ? "float"
            : rows.getKind() == RowKind::BF16 ? "u16"
            : rows.getKind() == RowKind::Key  ? "u64"
@@ -241,7 +241,7 @@ StringRef ingot::cuda::elementText(Type type) {
   return "u8";
 }
 
-int64_t ingot::cuda::rowStride(RowsType rows) {
+int64_t ingot::cuda::rowStride(ActivationType rows) {
   int64_t bytes = rows.getKind() == RowKind::F32 ? 4 : rows.getKind() == RowKind::Key ? 8 : 2;
   return rows.rowBytes() / bytes;
 }

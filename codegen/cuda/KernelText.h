@@ -39,7 +39,7 @@ public:
   /// NAME_suffix(operands…, batch) {`
   /// `allRegisters`: ptxas need not leave registers for a second block on the multiprocessor.
   /// `leastBlocks`: blocks of a decode kernel that must fit a multiprocessor (LEAST_BLOCKS of
-  /// device/knobs.cuh).
+  /// device/tuning.cuh).
   /// `mapped`: operands for which the function also takes tensor maps, `OPERAND_map`, after the batch.
   CudaVariant &open(llvm::StringRef suffix, uint32_t threads, bool allRegisters = false,
                     llvm::ArrayRef<mlir::Value> mapped = {}, uint32_t leastBlocks = 0);
@@ -89,6 +89,6 @@ llvm::StringRef panelText(WeightFormat format);
 llvm::StringRef elementText(mlir::Type type);
 
 /// The number of values from one row to the next.
-int64_t rowStride(kernel::RowsType rows);
+int64_t rowStride(kernel::ActivationType rows);
 
 } // namespace ingot::cuda

@@ -32,7 +32,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
-using kernel::RowsType;
+using kernel::ActivationType;
 
 LogicalResult MatmulEmitter::emit() {
   const int64_t mostCount = k.mostCount();
@@ -96,11 +96,11 @@ void MatmulEmitter::collectSegments() {
     k.name(op.getXFp8(), "xFp8");
   for (int64_t s = 0; s < op.segments(); ++s) {
     Segment segment;
-    if (op.getFlows().empty())
+    if (op.getFused().empty())
       segment.y = op.getOutputs()[s];
     else
       segment.y = shape.storedAt(op, s);
-    segment.type = kernel::rowsTypeOf(segment.y ? segment.y : op.getFlows()[s]);
+    segment.type = kernel::activationTypeOf(segment.y ? segment.y : op.getFused()[s]);
     for (int64_t i = 0; i < shape.weights; ++i) {
       Value weight = op.getWeights()[s * shape.weights + i];
       k.name(weight, ("w" + Twine(s * shape.weights + i)).str());
@@ -108,8 +108,9 @@ void MatmulEmitter::collectSegments() {
     }
     segment.format = cast<lm::WeightType>(segment.weights[0].getType()).getFormat();
     for (int64_t i = 0; i < op.getAuxCounts()[s]; ++i, ++aux) {
-      k.name(*aux,
-             ((isa<RowsType>((*aux).getType()) ? "rows" : "vector") + Twine(auxNumber++)).str());
+      k.name(
+          *aux,
+          ((isa<ActivationType>((*aux).getType()) ? "rows" : "vector") + Twine(auxNumber++)).str());
       segment.aux.push_back(*aux);
     }
     segments.push_back(std::move(segment));

@@ -31,8 +31,8 @@ enum class Pairs { None, Neighbours, Halves };
 struct Segment {
   llvm::SmallVector<mlir::Value, 2> weights;
   llvm::SmallVector<mlir::Value> aux;
-  mlir::Value y;         ///< null: the segment goes into the KV pool
-  kernel::RowsType type; ///< the type that y has or would have
+  mlir::Value y;               ///< null: the segment goes into the KV pool
+  kernel::ActivationType type; ///< the type that y has or would have
   WeightFormat format;
   Pairs pairs = Pairs::None; ///< set if the kernel rotates the segment
 };

@@ -7,12 +7,12 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 std::string MatmulEmitter::auxText(const Segment &segment, size_t i, const std::string &row) {
   std::string at = row;
-  if (auto rows = dyn_cast<RowsType>(segment.aux[i].getType()))
+  if (auto rows = dyn_cast<ActivationType>(segment.aux[i].getType()))
     at = llvm::formatv("(i64)token * {0} + {1}", rowStride(rows), row);
   else if (op.getRoutes())
     at = llvm::formatv("expert * {0} + {1}", llvm::alignTo(segment.type.getN(), kPanelRows), row);

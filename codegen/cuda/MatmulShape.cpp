@@ -13,7 +13,7 @@ using namespace ingot::cuda;
 using kernel::RowKind;
 
 MatmulShape::MatmulShape(kernel::MatmulOp op) {
-  weights = op.getPair() ? 2 : 1;
+  weights = op.getGated() ? 2 : 1;
   k = op.xType().getN();
   f32 = op.xType().getKind() == RowKind::F32;
   int64_t tiles = 0;
@@ -48,7 +48,7 @@ static std::string refusalOfF32(kernel::MatmulOp op) {
     if (!cast<lm::WeightType>(type).numeric().isFloat())
       return "expects float weights with f32 rows on GPUs, got " +
              llvm::formatv("'{0}'", type).str();
-  if (op.getPair() || op.getRoutes() || op.getX().getDefiningOp() || !op.getFlows().empty())
+  if (op.getGated() || op.getRoutes() || op.getX().getDefiningOp() || !op.getFused().empty())
     return "expects f32 rows in memory, single weights and results in memory on GPUs";
   return "";
 }
@@ -59,31 +59,32 @@ std::string MatmulShape::collect(kernel::MatmulOp op) {
     return refusalOfF32(op);
   if (op.xType().getKind() != RowKind::BF16)
     return "expects rows of bf16 or f32 on GPUs, got " + llvm::formatv("'{0}'", op.xType()).str();
-  Operation *maker = op.getX().getDefiningOp();
-  producer = dyn_cast_or_null<kernel::RowwiseOp>(maker);
-  if (op.getRoutes() && maker)
+  Operation *definingOp = op.getX().getDefiningOp();
+  producer = dyn_cast_or_null<kernel::RowwiseOp>(definingOp);
+  if (op.getRoutes() && definingOp)
     return "expects rows of experts in memory, on GPUs";
-  if (maker && !producer)
-    return "has a producer that is not supported on GPUs: " + maker->getName().getStringRef().str();
-  for (Value flow : op.getFlows())
-    for (Operation *user : flow.getUsers()) {
+  if (definingOp && !producer)
+    return "has a producer that is not supported on GPUs: " +
+           definingOp->getName().getStringRef().str();
+  for (Value fusedValue : op.getFused())
+    for (Operation *user : fusedValue.getUsers()) {
       if (!isa<kernel::StoreOp, kernel::ArgmaxOp, kernel::RopeAppendOp>(user))
         return "has a consumer that is not supported on GPUs: " +
                user->getName().getStringRef().str();
       argmax = argmax ? argmax : dyn_cast<kernel::ArgmaxOp>(user);
       append = append ? append : dyn_cast<kernel::RopeAppendOp>(user);
     }
-  if (op.getFlows().empty())
+  if (op.getFused().empty())
     return "";
-  if (op.getPair() || op.segments() != (append ? 3 : 1))
+  if (op.getGated() || op.segments() != (append ? 3 : 1))
     return "has results that are not written, which on GPUs must be of one segment, or q, k and v";
   if (!storedAt(op, 0))
     return append ? "rotates queries that are not stored"
                   : "expects logits together with their keys on GPUs";
   if (!append)
     return "";
-  if (argmax || append.getQ() != op.getFlows()[0] || append.getK() != op.getFlows()[1] ||
-      append.getV() != op.getFlows()[2])
+  if (argmax || append.getQ() != op.getFused()[0] || append.getK() != op.getFused()[1] ||
+      append.getV() != op.getFused()[2])
     return "appends results other than q, k and v in this order";
   if (append.getKv().getType().getFormat() != KvFormat::BF16)
     return "appends to a cache that is not of bf16";
@@ -94,7 +95,7 @@ std::string MatmulShape::collect(kernel::MatmulOp op) {
 }
 
 Value MatmulShape::storedAt(kernel::MatmulOp op, int64_t segment) const {
-  Value values = op.getFlows()[segment];
+  Value values = op.getFused()[segment];
   if (append)
     values = segment == 0 ? Value(kernel::RopeAppendOp(append).getRotated()) : Value();
   kernel::StoreOp store = values ? kernel::consumerOf<kernel::StoreOp>(values) : kernel::StoreOp();

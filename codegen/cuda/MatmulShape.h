@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"

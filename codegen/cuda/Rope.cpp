@@ -27,7 +27,7 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   k.name(op.getK(), "k");
   k.name(op.getV(), "v");
   k.name(op.getKv(), "pool", /*written=*/true);
-  std::string table = "nullptr", qNorm = "nullptr", kNorm = "nullptr", growth = "nullptr";
+  std::string table = "nullptr", qNorm = "nullptr", kNorm = "nullptr", temperature = "nullptr";
   if (op.getTable())
     k.name(op.getTable(), table = "table");
   if (op.getQNorm())
@@ -36,8 +36,8 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
     k.name(op.getKNorm(), "k_norm");
     kNorm = k.nameOf(op.getKNorm()).str();
   }
-  if (op.getGrowth())
-    k.name(op.getGrowth(), growth = "growth");
+  if (op.getTemperature())
+    k.name(op.getTemperature(), temperature = "temperature");
   int64_t heads = op.getHeads(), kvHeads = kv.getKvHeads();
   k.line("");
   k.line("struct Heads {{");
@@ -54,8 +54,8 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   };
   k.line("static constexpr i32 qNormStride = {0}, kNormStride = {1};", stride(op.getQNorm()),
          stride(op.getKNorm()));
-  k.line("static constexpr i32 growths = {0}, growthPeriod = {1};",
-         op.getGrowth() ? op.getGrowth().getType().rows() : 0, op.getGrowthPeriod());
+  k.line("static constexpr i32 temperatures = {0}, temperaturePeriod = {1};",
+         op.getTemperature() ? op.getTemperature().getType().rows() : 0, op.getTemperaturePeriod());
   k.line("static constexpr float eps = {0}, weightOffset = {1};",
          floatText(op.getEps().convertToDouble()),
          floatText(op.getWeightOffset().convertToDouble()));
@@ -64,7 +64,7 @@ LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op
   k.open("", 32 * warps).grid[0] = {LaunchExtent::Tokens,
                                     int64_t(llvm::divideCeil(heads + 2 * kvHeads, warps)), 1};
   k.line("rope_append<Heads>(q, k, v, pool, {0}, {1}, {2}, {3}, batch);", table, qNorm, kNorm,
-         growth);
+         temperature);
   k.close();
   return success();
 }

@@ -7,11 +7,11 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
-using kernel::RowsType;
+using kernel::ActivationType;
 
 std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef row,
                                    StringRef index) {
-  auto rows = dyn_cast<RowsType>(memory.getType());
+  auto rows = dyn_cast<ActivationType>(memory.getType());
   if (!rows)
     return (k.nameOf(memory) + "[" + index + "]").str();
   return llvm::formatv("{0}[(i64){1} * {2}{3}]", k.nameOf(memory), row, rowStride(rows),

@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 namespace {
 
@@ -26,11 +26,11 @@ public:
       : k(k), op(op), region(k, op.getBody(), op.getInputs()),
         source(op.getGather() || op.dispatches() ? "source" : "row"),
         index(op.getColumns() ? "column" : "i"), order(op.ordersByExpert() ? "order" : "columns"),
-        n(cast<RowsType>(op.getOutputs().front().getType()).getN()), warps(rowWarps(n)) {}
+        n(cast<ActivationType>(op.getOutputs().front().getType()).getN()), warps(rowWarps(n)) {}
 
   LogicalResult emit() {
     for (Value v : op.getOutputs())
-      if (RowKind kind = cast<RowsType>(v.getType()).getKind();
+      if (RowKind kind = cast<ActivationType>(v.getType()).getKind();
           kind != RowKind::F32 && kind != RowKind::BF16)
         return op.emitOpError("expects outputs of f32 or bf16 on GPUs, got ") << v.getType();
     k.include("batch.cuh");
@@ -38,7 +38,7 @@ public:
     for (auto [i, v] : llvm::enumerate(op.getOutputs()))
       k.name(v, ("y" + Twine(i)).str(), /*written=*/true);
     for (auto [i, v] : llvm::enumerate(op.getInputs()))
-      k.name(v, ((isa<RowsType>(v.getType()) ? "x" : "w") + Twine(i)).str());
+      k.name(v, ((isa<ActivationType>(v.getType()) ? "x" : "w") + Twine(i)).str());
     if (op.getColumns())
       k.name(op.getColumns(), "columns");
     if (op.getRoutes()) {
@@ -108,12 +108,12 @@ private:
       values.push_back(*value);
     }
     for (auto [output, text] : llvm::zip(op.getOutputs(), values)) {
-      bool bf16 = cast<RowsType>(output.getType()).getKind() == RowKind::BF16;
+      bool bf16 = cast<ActivationType>(output.getType()).getKind() == RowKind::BF16;
       k.line("{0} = {1};", elementAt(k, output, "row"), bf16 ? "f32_to_bf16(" + text + ")" : text);
     }
     k.write("}");
     for (Value output : op.getOutputs())
-      if (int64_t stride = rowStride(cast<RowsType>(output.getType())); stride != n)
+      if (int64_t stride = rowStride(cast<ActivationType>(output.getType())); stride != n)
         k.line("pad_rows<{0}, {1}>({2}, row, row + 1);", n, stride, k.nameOf(output));
     k.close();
     return success();
@@ -131,7 +131,7 @@ private:
 } // namespace
 
 LogicalResult ingot::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) {
-  if (op.getFlow())
+  if (op.getFused())
     return op.emitOpError("expects rows to write where it anchors a kernel");
   return RowwiseEmitter(k, op).emit();
 }

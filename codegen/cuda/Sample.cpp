@@ -18,7 +18,7 @@ LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
   k.open("", threads).grid[0] = {LaunchExtent::Rows, 16, 1};
   k.line("SHARED(u64, best, [kArgmaxWarps]);");
   k.line("argmax_piece<{0}>(logits, keys, batch, best);",
-         kernel::rowsTypeOf(op.getLogits()).getN());
+         kernel::activationTypeOf(op.getLogits()).getN());
   k.close();
   return success();
 }
@@ -41,8 +41,8 @@ int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) { // device/draw.cuh: Dra
 /// Names the logits and their sums. The text asserts that host and device agree on the size of the
 /// sums.
 static LogicalResult nameSums(KernelText &k, Operation *op, Value logits, Value sums) {
-  const int64_t width = cast<kernel::RowsType>(logits.getType()).getN(),
-                bytes = cast<kernel::RowsType>(sums.getType()).getN();
+  const int64_t width = cast<kernel::ActivationType>(logits.getType()).getN(),
+                bytes = cast<kernel::ActivationType>(sums.getType()).getN();
   if (bytes != drawSumsBytes(width))
     return op->emitOpError("expects sums of ") << drawSumsBytes(width) << " bytes, got " << bytes;
   k.include("draw.cuh");

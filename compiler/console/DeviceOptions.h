@@ -13,8 +13,8 @@ std::string levelTargets();
 /// Adds a value of --target. "cuda" means every known architecture, and PTX for future ones. Errors: E0402.
 Result<void> addTarget(const std::string &target, CompileOptions &options);
 
-/// Applies --kv to each kind of device that supports the type; the other kind keeps its default (Mixes.h has
-/// the compatibility matrix). Errors: E0403.
+/// Applies --kv to each kind of device that supports the type; the other kind keeps its default
+/// (Compatibility.h has the compatibility matrix). Errors: E0403.
 Result<void> chooseKv(CompileOptions &options);
 
 } // namespace ingot::compiler

@@ -1,7 +1,7 @@
 //===- Options.cpp - The command line of `ingot compile` ------------------===//
 #include "compiler/console/Options.h"
+#include "compiler/console/Compatibility.h"
 #include "compiler/console/DeviceOptions.h"
-#include "compiler/console/Mixes.h"
 #include "compiler/console/PhaseOptions.h"
 #include "compiler/console/RecipeFile.h"
 #include "runtime/error/Suggest.h"
@@ -427,10 +427,10 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
     return ok.error();
   if (auto ok = choosePhases(phases, o); !ok)
     return ok.error();
-  if (auto ok = checkMixture(mixtureOf(o)); !ok)
+  if (auto ok = checkCompatibility(combinationOf(o)); !ok)
     return typed.placedAny({"kv", "precision", "target", "verify"}, ok.error());
   for (const KvRule &rule : o.kvLayers)
-    if (auto ok = checkMixture(o, rule); !ok)
+    if (auto ok = checkCompatibility(o, rule); !ok)
       return ok.error();
   if (kernel.given() && o.emit != Emit::Kernel && o.emit != Emit::Llvm && o.emit != Emit::Asm &&
       o.emit != Emit::Cuda)

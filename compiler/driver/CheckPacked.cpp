@@ -1,6 +1,6 @@
 //===- CheckPacked.cpp - See CheckPacked.h --------------------------------===//
 #include "compiler/driver/CheckPacked.h"
-#include "compiler/reference/machine/WeightReader.h"
+#include "compiler/reference/interpreter/WeightReader.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
-using reference::machine::WeightReader;
+using reference::interpreter::WeightReader;
 
 /// Returns the allowed error of a number that a format stores for `wanted`, in a row whose largest magnitude
 /// is `largest`. For formats as stored, only the order of a few products may differ; tables hold whole

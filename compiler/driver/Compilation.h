@@ -70,7 +70,7 @@ private:
   Result<void> checkCode(CodeJob &job);
   Result<void> write();
 
-  bool weightsMadeUp() const { return options.weights != WeightOrigin::Checkpoint; }
+  bool hasDummyWeights() const { return options.weights != WeightOrigin::Checkpoint; }
   void addLowering(mlir::OpPassManager &pm);
   void addPlanning(mlir::OpPassManager &pm);
 

@@ -25,7 +25,7 @@ void Diagnostics::warn(const std::string &line) const {
     llvm::errs() << "warning: " << line << "\n";
 }
 
-void Diagnostics::tell(const std::string &line) const {
+void Diagnostics::note(const std::string &line) const {
   if (!options.quiet)
     llvm::errs() << line << "\n";
 }

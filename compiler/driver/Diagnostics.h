@@ -17,7 +17,7 @@ public:
   /// Prints a warning for the user; the compilation continues.
   void warn(const std::string &line) const;
   /// Prints a line that the user requested.
-  void tell(const std::string &line) const;
+  void note(const std::string &line) const;
   /// Returns the first line of the errors; empty if there are none.
   std::string first() const { return errors.substr(0, errors.find('\n')); }
   bool say(llvm::StringRef words) const { return llvm::StringRef(errors).contains(words); }

@@ -40,7 +40,7 @@ std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &tab
 
 /// Returns the same jobs for dummy weights: the values of SeedWeights.h, without a checkpoint, for the
 /// weights that are stored.
-std::vector<FillJob> madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                      uint64_t seed);
+std::vector<FillJob> dummyWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                     uint64_t seed);
 
 } // namespace ingot::compiler

@@ -74,7 +74,7 @@ Result<KvCaches> KvCaches::of(ModuleOp module, const CompileOptions &options,
                               const ModelSizes &sizes) {
   KvCaches caches;
   if (options.kvLayers.empty()) {
-    if (auto ok = checkMixture(mixtureOf(options, sizes)); !ok)
+    if (auto ok = checkCompatibility(combinationOf(options, sizes)); !ok)
       return ok.error();
     return caches;
   }
@@ -86,13 +86,13 @@ Result<KvCaches> KvCaches::of(ModuleOp module, const CompileOptions &options,
   if (!asked)
     return asked.error();
   // Check each format against the layers that have it.
-  Mixture mixture = mixtureOf(options, sizes);
-  const std::string ofOthers = std::exchange(mixture.kv, "");
-  if (auto ok = checkMixture(mixture); !ok)
+  Combination combination = combinationOf(options, sizes);
+  const std::string ofOthers = std::exchange(combination.kv, "");
+  if (auto ok = checkCompatibility(combination); !ok)
     return ok.error();
-  mixture.kv = ofOthers;
-  mixture.model.headWidths = widthsIn(layers, *asked, false);
-  if (auto ok = checkMixture(mixture); !ok)
+  combination.kv = ofOthers;
+  combination.model.headWidths = widthsIn(layers, *asked, false);
+  if (auto ok = checkCompatibility(combination); !ok)
     return ok.error();
   for (const KvRule &rule : options.kvLayers) {
     auto own = askedCaches({rule}, layers);
@@ -100,7 +100,7 @@ Result<KvCaches> KvCaches::of(ModuleOp module, const CompileOptions &options,
       return own.error();
     ModelSizes ofRule = sizes;
     ofRule.headWidths = widthsIn(layers, *own, true);
-    if (auto ok = checkMixture(options, rule, std::move(ofRule)); !ok)
+    if (auto ok = checkCompatibility(options, rule, std::move(ofRule)); !ok)
       return ok.error();
   }
   caches.asked = std::move(*asked);

@@ -1,6 +1,6 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
-#include "compiler/console/CrashWords.h"
-#include "compiler/console/Mixes.h"
+#include "compiler/console/Compatibility.h"
+#include "compiler/console/CrashContext.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/engine/TemporaryFile.h"
 #include "compiler/targets/CodeTarget.h"
@@ -64,7 +64,7 @@ static void onInterrupt(int number) {
 
 /// Installs the handlers for events that may end a compilation: crashes, out of memory and signals.
 static void prepareForTheEnd() {
-  tellCrashes();
+  installCrashHandler();
   std::set_new_handler(onOutOfMemory);
   text::onOutOfMemory(onOutOfMemory);
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { onOutOfMemory(); });
@@ -131,7 +131,7 @@ extern "C" __attribute__((visibility("default"))) int ingotCompilerMain(int argc
     return listPasses(argc >= 3 && std::strcmp(argv[2], "--json") == 0);
   if (argc >= 2 && std::strcmp(argv[1], "mixes") == 0) {
     const bool json = argc >= 3 && std::strcmp(argv[2], "--json") == 0;
-    std::fputs((json ? mixesJson() : mixesText()).c_str(), stdout);
+    std::fputs((json ? compatibilityJson() : compatibilityText()).c_str(), stdout);
     return 0;
   }
   const int errorTo = errorDescriptor(argc, argv);

@@ -71,7 +71,7 @@ Result<void> Compilation::importModel() {
     return why;
   module = std::move(*imported);
   if (const std::string keys = models::passedOver(*checkpoint); options.verbose && !keys.empty())
-    diagnostics.tell("keys: ignored, since they do not affect the result: " + keys);
+    diagnostics.note("keys: ignored, since they do not affect the result: " + keys);
   return {};
 }
 
@@ -81,7 +81,7 @@ Result<void> Compilation::chooseFormats() {
   lm::ModelOp whole = *module->getOps<lm::ModelOp>().begin();
   if (auto ok = recipe.holdAgainst(whole, options, diagnostics); !ok)
     return ok;
-  if (weightsMadeUp() || (options.quantize.empty() && options.recipe.empty()))
+  if (hasDummyWeights() || (options.quantize.empty() && options.recipe.empty()))
     return {};
   auto found = matricesOutOfRange(whole, *checkpoint, options, threads);
   if (!found)

@@ -1,7 +1,7 @@
 //===- PassChecks.cpp -----------------------------------------------------===//
 #include "compiler/driver/PassChecks.h"
-#include "compiler/console/CrashWords.h"
-#include "compiler/driver/WrongValue.h"
+#include "compiler/console/CrashContext.h"
+#include "compiler/driver/MiscompileReducer.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"
 
@@ -80,7 +80,7 @@ Error PassChecks::changed(Pass *pass, const std::string &why) {
   std::string name = pass->getArgument().str();
   const bool patterns = name == extend::applyPatternsName();
   const std::string code = codeOfChange(name, users);
-  std::string left = leaveWrongValue(code, checker.before(), asText(pass), replayCommand);
+  std::string left = reduceMiscompile(code, checker.before(), asText(pass), replayCommand);
   if (left.empty())
     left = "inspect its output with --dump-after " + name;
   if (patterns) {

@@ -1,12 +1,12 @@
 //===- PlanChecks.cpp - See PlanChecks.h ----------------------------------===//
 #include "compiler/driver/PlanChecks.h"
-#include "compiler/driver/WrongValue.h"
+#include "compiler/driver/MiscompileReducer.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 
-#include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/interpreter/CheckPlan.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/Pass.h"
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
-namespace machine = ingot::reference::machine;
+namespace interpreter = ingot::reference::interpreter;
 
 /// Returns the module in which a named pass leaves a plan; null if it leaves none. Passes may run over
 /// kernels and programs alone.
@@ -32,13 +32,13 @@ void LoweredPlan::runAfterPass(Pass *pass, Operation *op) {
 
 /// Runs all checks of a plan, against the model and against the freshly lowered plan.
 static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
-                          reference::WeightProvider &weights, machine::PlanEvidence &evidence,
-                          const machine::CheckOptions &options = {}) {
-  if (auto done = machine::checkLowering(model, plan, weights, evidence, options); !done)
+                          reference::WeightProvider &weights, interpreter::PlanEvidence &evidence,
+                          const interpreter::CheckOptions &options = {}) {
+  if (auto done = interpreter::checkLowering(model, plan, weights, evidence, options); !done)
     return done;
-  if (auto done = machine::checkCases(plan, weights, evidence, options); !done)
+  if (auto done = interpreter::checkCases(plan, weights, evidence, options); !done)
     return done;
-  return plan == lowered ? Result<void>() : machine::checkPlanning(lowered, plan, weights);
+  return plan == lowered ? Result<void>() : interpreter::checkPlanning(lowered, plan, weights);
 }
 
 namespace {
@@ -71,13 +71,13 @@ public:
     ModuleOp plan = planBehind(pass, op);
     if (found || !plan)
       return;
-    machine::PlanEvidence ignored;
-    machine::CheckOptions options;
+    interpreter::PlanEvidence ignored;
+    interpreter::CheckOptions options;
     options.idsToCome = withIds && !findsIds(plan);
     auto done = check(model, lowered ? *lowered : plan, plan, weights, ignored, options);
     if (!lowered)
       lowered = plan.clone();
-    if (!done && !machine::isNotInterpreted(done.error()))
+    if (!done && !interpreter::isNotInterpreted(done.error()))
       found = {pass->getArgument().str(), asText(pass),
                isa<ModuleOp>(op) ? asText(pass)
                                  : op->getName().getStringRef().str() + "(" + asText(pass) + ")",
@@ -115,8 +115,8 @@ static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::Str
   const bool theirs = users.contains(wrong->name);
   std::string left;
   if (wrong->before)
-    left = leaveWrongPlan(theirs ? errors::kInsertedPassChangesModel : error.code, *wrong->before,
-                          *wrong->after, wrong->pipeline, replayCommand);
+    left = reduceWrongPlan(theirs ? errors::kInsertedPassChangesModel : error.code, *wrong->before,
+                           *wrong->after, wrong->pipeline, replayCommand);
   if (left.empty())
     left = "inspect its output with --dump-after " + wrong->name;
   if (theirs)
@@ -140,9 +140,9 @@ Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, Module
                                         std::vector<PassEvidence> &evidence,
                                         const std::string &replayCommand) {
   reference::SeededWeights weights;
-  machine::PlanEvidence found;
+  interpreter::PlanEvidence found;
   if (auto done = check(model, lowered, plan, weights, found); !done) {
-    if (machine::isNotInterpreted(done.error()))
+    if (interpreter::isNotInterpreted(done.error()))
       return PlanVerdict{"", done.error().what};
     std::optional<WrongPass> wrong;
     OwningOpRef<ModuleOp> copy = model.clone();
@@ -156,11 +156,11 @@ Result<PlanVerdict> compiler::checkPlan(ModuleOp model, ModuleOp lowered, Module
 
 Result<PlanVerdict> compiler::checkPlanAlone(ModuleOp lowered, ModuleOp plan) {
   reference::SeededWeights weights;
-  machine::PlanEvidence found;
-  auto done = machine::checkCases(plan, weights, found);
+  interpreter::PlanEvidence found;
+  auto done = interpreter::checkCases(plan, weights, found);
   if (done && lowered)
-    done = machine::checkPlanning(lowered, plan, weights);
-  if (!done && machine::isNotInterpreted(done.error()))
+    done = interpreter::checkPlanning(lowered, plan, weights);
+  if (!done && interpreter::isNotInterpreted(done.error()))
     return PlanVerdict{"", done.error().what};
   if (!done) {
     Error error = done.error();
@@ -193,9 +193,9 @@ Result<void> compiler::verifyPlanOnWeights(ModuleOp model, ModuleOp plan,
                                            const std::string &device,
                                            std::vector<PassEvidence> &evidence) {
   reference::CheckpointWeights weights(checkpoint, reference::Rounding::AsStored);
-  machine::PlanEvidence found;
-  if (auto done = machine::checkLowering(model, plan, weights, found); !done) {
-    if (machine::isNotInterpreted(done.error()))
+  interpreter::PlanEvidence found;
+  if (auto done = interpreter::checkLowering(model, plan, weights, found); !done) {
+    if (interpreter::isNotInterpreted(done.error()))
       return {};
     Error error = done.error();
     error.fix = "this is a bug in ingot: please report it with the checkpoint's config";

@@ -1,6 +1,6 @@
 //===- PlanChecks.h - Checks of the plan ------------------------------------===//
 //
-// After lowering, the plan interpreter (compiler/reference/machine) takes over from the reference
+// After lowering, the plan interpreter (compiler/reference/interpreter) takes over from the reference
 // interpreter. The finished plan is checked against the model and against a copy of the freshly lowered plan.
 // Only if that fails are the passes in between examined: they run once more over the model, and the plan is
 // checked after each.
@@ -39,8 +39,8 @@ struct PlanVerdict {
 
 /// Checks a plan. Errors: E0432 if a pass of --insert (`users`) is to blame, else the error of the plan
 /// interpreter (E0880 to E0888), with the pass that caused it; the plans before and after that pass are left
-/// as files (WrongValue.h). `device` is the device's name in the evidence, and `replayCommand` is ingot-opt
-/// with the plugins.
+/// as files (MiscompileReducer.h). `device` is the device's name in the evidence, and `replayCommand` is
+/// ingot-opt with the plugins.
 Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir::ModuleOp plan,
                               RunAgain runAgain, const llvm::StringSet<> &users,
                               const std::string &device, std::vector<PassEvidence> &evidence,

@@ -1,14 +1,14 @@
 //===- ProgramPhases.cpp - From fused lm to programs and the engine ---------===//
-#include "compiler/console/CrashWords.h"
+#include "compiler/console/CrashContext.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/EngineTable.h"
 #include "compiler/driver/KvCaches.h"
+#include "compiler/driver/MiscompileReducer.h"
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/driver/Summary.h"
-#include "compiler/driver/WrongValue.h"
-#include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/interpreter/CheckPlan.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
 #include "runtime/engine/Inspect.h"
@@ -96,7 +96,7 @@ static std::string commandFromPlan(const CompileOptions &options, const CodeTarg
 static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
   return error.code == errors::kWrongKernel || error.code == errors::kWrongUserKernel
-             ? leavePlanOfLayers(error.code, plan, reference::machine::firstLayers(program))
+             ? leavePlanOfLayers(error.code, plan, reference::interpreter::firstLayers(program))
              : "";
 }
 
@@ -145,8 +145,8 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
     return true;
   }
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = weightsMadeUp() ? madeUpWeightJobs(program, *built, options.seed)
-                                 : weightJobs(program, *built, *checkpoint);
+  weights.jobs = hasDummyWeights() ? dummyWeightJobs(program, *built, options.seed)
+                                   : weightJobs(program, *built, *checkpoint);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
   auto note = job.addCode(kernels, *built, segments);

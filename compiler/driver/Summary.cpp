@@ -14,13 +14,13 @@ Result<void> compiler::printSummary(const CompileOptions &options,
   if (!engine)
     return engine.error();
   const auto &programs = *(*engine)->table().programs();
-  auto memory = runtime::memoryStatement(**engine, {}, *programs[0]);
+  auto memory = runtime::memoryPlan(**engine, {}, *programs[0]);
   if (!memory)
     return memory.error();
   // The memory plan of the GPU's program, in addition to the CPU's.
   std::string gpuText, gpuJson;
   if (programs.size() > 1) {
-    auto gpu = runtime::memoryStatement(**engine, {}, *programs[1]);
+    auto gpu = runtime::memoryPlan(**engine, {}, *programs[1]);
     if (!gpu)
       return gpu.error();
     gpuText = "\non a GPU\n" + gpu->text();

@@ -1,6 +1,6 @@
 //===- VerifyOnWeights.cpp - See VerifyOnWeights.h ------------------------===//
 #include "compiler/driver/VerifyOnWeights.h"
-#include "compiler/driver/WrongValue.h"
+#include "compiler/driver/MiscompileReducer.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"

@@ -104,8 +104,8 @@ std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::Pro
   return jobs;
 }
 
-std::vector<FillJob> compiler::madeUpWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                                uint64_t seed) {
+std::vector<FillJob> compiler::dummyWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                               uint64_t seed) {
   std::vector<FillJob> jobs;
   auto entry = table.weights.begin();
   for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {

@@ -241,8 +241,8 @@ Result<Scheme> readScheme(const QuantConfig &group) {
     return bits ? size.error() : bits.error();
   if (*bits != 4 && *bits != 8)
     return group.unsupported("weights.num_bits", line(*bits), "4, 8");
-  const std::string *said = group.text("weights.strategy");
-  const std::string strategy = said        ? *said
+  const std::string *given = group.text("weights.strategy");
+  const std::string strategy = given       ? *given
                                : *size > 0 ? "group"
                                : *size < 0 ? "channel"
                                            : "tensor"; // the default of compressed-tensors

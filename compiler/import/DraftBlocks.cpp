@@ -72,8 +72,8 @@ void takeOutOfGguf(CheckpointBuilder &builder) {
   const std::string scope = builder.architecture() + ".";
   const int64_t blocks = countOf(builder, scope + "block_count"),
                 drafts = countOf(builder, scope + "nextn_predict_layers");
-  const MetaValue *said = builder.metadata(scope + "nextn_predict_layers");
-  const auto *none = said ? std::get_if<int64_t>(said) : nullptr;
+  const MetaValue *given = builder.metadata(scope + "nextn_predict_layers");
+  const auto *none = given ? std::get_if<int64_t>(given) : nullptr;
   if (none && *none == 0)
     builder.markUsed(scope + "nextn_predict_layers");
   if (drafts == 0 || drafts >= blocks)

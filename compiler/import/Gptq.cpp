@@ -171,13 +171,13 @@ Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices)
   bool allOpen = true; // all matrices without a `sym` setting look symmetric
   for (int round = 0; round < 2; ++round)
     for (const Matrix &matrix : matrices) {
-      const bool said = matrix.symmetric.has_value();
-      if ((said && !*matrix.symmetric) || (round == 1 && !said && !allOpen))
+      const bool given = matrix.symmetric.has_value();
+      if ((given && !*matrix.symmetric) || (round == 1 && !given && !allOpen))
         continue;
       Place odd;
       const std::optional<Version> own = versionIfSymmetric(matrix, odd);
       if (round == 0) {
-        if (said && !own)
+        if (given && !own)
           return notSymmetric(matrix, odd);
         allOpen &= own.has_value();
         continue;
@@ -292,8 +292,8 @@ Result<std::vector<Claim>> readClaims(const QuantConfig &config) {
   for (const char *key : {"checkpoint_format", "format"}) {
     if (auto known = config.oneOf(key, {"gptq", "gptq_v2"}); !known)
       return known.error();
-    if (const std::string *said = config.text(key))
-      claims.push_back({key, *said == "gptq" ? Version::V1 : Version::V2});
+    if (const std::string *given = config.text(key))
+      claims.push_back({key, *given == "gptq" ? Version::V1 : Version::V2});
   }
   return claims;
 }
@@ -355,8 +355,8 @@ Result<void> readGptq(CheckpointBuilder &builder, const QuantConfig &config) {
 Result<void> readAutoRound(CheckpointBuilder &builder, const QuantConfig &config) {
   constexpr char kDefault[] = "auto_round:auto_gptq";
   const char *key = config.text("packing_format") ? "packing_format" : "backend";
-  const std::string *said = config.text(key);
-  const std::string packing = said ? *said : kDefault;
+  const std::string *given = config.text(key);
+  const std::string packing = given ? *given : kDefault;
   const auto names = [&](std::string_view part) { return packing.find(part) != std::string::npos; };
   if (names("awq"))
     return readAwq(builder, config);

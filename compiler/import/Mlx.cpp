@@ -37,8 +37,8 @@ Result<Settings> settingsOf(const QuantConfig &config, const std::string &module
     return bits ? group.error() : bits.error();
   if (auto known = config.oneOf(scope + "mode", {"affine", "mxfp4", "mxfp8", "nvfp4"}); !known)
     return known.error();
-  const std::string *said = config.text(scope + "mode");
-  const std::string mode = said ? *said : otherwise.mode;
+  const std::string *given = config.text(scope + "mode");
+  const std::string mode = given ? *given : otherwise.mode;
   if (*bits < 2 || *bits > 8 || *bits == 7)
     return config.unsupported(scope + "bits", line(*bits), "2, 3, 4, 5, 6, 8");
   if (mode != "nvfp4" && (*group < 32 || *group % 32 != 0))

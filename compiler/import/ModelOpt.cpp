@@ -86,12 +86,12 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
   return {};
 }
 
-bool isMxfp8(const RawTensors &parts, const std::string &name, bool said) {
+bool isMxfp8(const RawTensors &parts, const std::string &name, bool given) {
   const Part *codes = parts.find(name + ".weight"), *scales = parts.find(name + ".weight_scale");
   if (!codes || !scales || codes->dtype != "F8_E4M3" || codes->shape.size() != 2)
     return false;
   const bool inBytes = scales->dtype == "U8" || scales->dtype == "F8_E8M0";
-  return said ||
+  return given ||
          (inBytes && scales->shape == std::vector{codes->shape[0], (codes->shape[1] + 31) / 32});
 }
 

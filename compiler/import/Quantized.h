@@ -76,7 +76,7 @@ Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAnd
                       float factor);
 /// Whether NAME.weight and NAME.weight_scale form an MXFP8 matrix, according to the configuration or to the
 /// shape of scales stored as bytes. E4M3 codes under power-of-two scales may be fp8 as well (Float8.h).
-bool isMxfp8(const RawTensors &parts, const std::string &name, bool said);
+bool isMxfp8(const RawTensors &parts, const std::string &name, bool given);
 /// Adds a matrix of MXFP8, NAME.weight, as bf16 (Mxfp8.cpp). E0477.
 Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);
 

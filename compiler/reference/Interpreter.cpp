@@ -123,7 +123,7 @@ Result<Matrix> Run::compute(Operation *op) {
       })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
       // The plan interpreter measures the cost of an encoding.
-      .Case([&](lm::RoundOp o) -> Result<Matrix> { return rows(o.getX()); })
+      .Case([&](lm::CastOp o) -> Result<Matrix> { return rows(o.getX()); })
       .Case([&](lm::AddOp o) { return add(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::ScaleOp o) { return scale(rows(o.getX()), o.getFactor().convertToFloat()); })

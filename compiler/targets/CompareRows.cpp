@@ -1,7 +1,7 @@
 //===- CompareRows.cpp - See CompareRows.h --------------------------------===//
 #include "compiler/targets/CompareRows.h"
 #include "compiler/reference/Matrix.h"
-#include "compiler/reference/machine/RowForms.h"
+#include "compiler/reference/interpreter/RowEncodings.h"
 #include "runtime/formats/PanelLayout.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -13,9 +13,9 @@
 
 using namespace ingot;
 using namespace ingot::compiler;
-using namespace ingot::reference::machine;
+using namespace ingot::reference::interpreter;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 using reference::Matrix;
 
 /// A value of a q8 row may differ by one code, since rounding may go the other way, but few values may. Codes
@@ -29,7 +29,7 @@ static constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 //===----------------------------------------------------------------------===//
 
 /// Decodes consecutive rows.
-static Matrix decodeRows(RowsType type, int64_t count, const std::byte *from) {
+static Matrix decodeRows(ActivationType type, int64_t count, const std::byte *from) {
   Matrix rows(count, type.getN());
   for (int64_t row = 0; row < count; ++row)
     decodeRow(type, from + row * type.rowBytes(), rows.row(row));
@@ -59,7 +59,7 @@ static double stepOf(RowKind kind, double wanted, double size) {
   }
 }
 
-BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
+BufferAgreement compiler::compareNumbers(ActivationType type, int64_t count,
                                          const std::byte *expectedBytes,
                                          const std::byte *foundBytes, double allowed) {
   const Matrix expected = decodeRows(type, count, expectedBytes),
@@ -99,7 +99,7 @@ BufferAgreement compiler::compareNumbers(RowsType type, int64_t count,
 // Ids, keys and routes
 //===----------------------------------------------------------------------===//
 
-/// The logit of a key (RowForms.h: keyOf).
+/// The logit of a key (RowEncodings.h: keyOf).
 static double logitOf(uint64_t key) {
   const auto sorted = uint32_t(key >> 32);
   return std::bit_cast<float>(sorted & 0x80000000u ? sorted & 0x7fffffffu : ~sorted);
@@ -109,8 +109,9 @@ static std::string textOfKey(uint64_t key) {
   return "id " + std::to_string(idOf(key)) + ", " + std::to_string(logitOf(key));
 }
 
-BufferAgreement compiler::compareWords(RowsType type, int64_t count, const std::byte *expected,
-                                       const std::byte *found, double allowed, int64_t &idsOff) {
+BufferAgreement compiler::compareWords(ActivationType type, int64_t count,
+                                       const std::byte *expected, const std::byte *found,
+                                       double allowed, int64_t &idsOff) {
   for (int64_t row = 0; row < count; ++row) {
     const int64_t at = row * type.rowBytes();
     if (std::memcmp(expected + at, found + at, size_t(type.rowBytes())) == 0)

@@ -1,7 +1,7 @@
 //===- CompareRows.h - Compares a launch's results with expected ones -------===//
 //
 // Compares one buffer of one launch, in the encoding of its rows: numbers within a bound plus the rounding of
-// their encoding, ids and keys bit for bit. Lockstep.h defines what is compared with what.
+// their encoding, ids and keys bit for bit. DifferentialCheck.h defines what is compared with what.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,12 +26,12 @@ struct BufferAgreement {
 
 /// Compares rows of numbers. Each may differ by `allowed` times the largest of its row plus the rounding of
 /// its encoding.
-BufferAgreement compareNumbers(kernel::RowsType type, int64_t count, const std::byte *expected,
-                               const std::byte *found, double allowed);
+BufferAgreement compareNumbers(kernel::ActivationType type, int64_t count,
+                               const std::byte *expected, const std::byte *found, double allowed);
 
-/// Compares rows of ids, or of keys (RowForms.h: keyOf). In total one key may be that of another logit that
-/// is equally large within `allowed`; `idsOff` counts such keys.
-BufferAgreement compareWords(kernel::RowsType type, int64_t count, const std::byte *expected,
+/// Compares rows of ids, or of keys (RowEncodings.h: keyOf). In total one key may be that of another logit
+/// that is equally large within `allowed`; `idsOff` counts such keys.
+BufferAgreement compareWords(kernel::ActivationType type, int64_t count, const std::byte *expected,
                              const std::byte *found, double allowed, int64_t &idsOff);
 
 /// Compares the results of kernel.route: experts must be equal, and weights may differ by `allowed`.

@@ -1,6 +1,6 @@
 //===- KernelWork.cpp - See KernelWork.h ----------------------------------===//
 #include "compiler/targets/KernelWork.h"
-#include "compiler/console/CrashWords.h"
+#include "compiler/console/CrashContext.h"
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/abi/Batch.h"
@@ -16,7 +16,7 @@ static int64_t bytesPerUnit(kernel::FuncOp fn) {
   int64_t bytes = 0;
   kernel::LaunchInterface op = fn.launch();
   for (auto [argument, effect] : llvm::zip(fn.getArguments(), fn.operandEffects())) {
-    if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()))
+    if (auto rows = dyn_cast<kernel::ActivationType>(argument.getType()))
       bytes += (effect.reads + effect.writes) * rows.rowBytes() * op.rowsOfUnit(argument);
     else if (auto routes = dyn_cast<kernel::RoutesType>(argument.getType()))
       bytes += (effect.reads + effect.writes) * routes.bytesPerToken();

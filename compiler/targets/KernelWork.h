@@ -25,7 +25,7 @@ namespace ingot::compiler {
 std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn);
 
 /// Returns a callback by which a generator reports the kernel that its thread works on from now on (empty:
-/// none), so that a crash report names it (console/CrashWords.h): "the code generation of @qkv_0 for
+/// none), so that a crash report names it (console/CrashContext.h): "the code generation of @qkv_0 for
 /// cpu:avx2". Threads may call it concurrently.
 std::function<void(llvm::StringRef)> suspectCode(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                  const std::string &target);

@@ -1,8 +1,8 @@
 //===- StepBatch.h - A plan interpreter step in kernel format -------------===//
 //
 // Pages of a sequence are neither consecutive nor ascending, so a kernel that reads the wrong entry of the
-// block table reads another sequence. The version of a fixed state after position p is in one of two slots of
-// its sequence, depending on whether p is even or odd: the slot that is read differs from the slot that is
+// block table reads another sequence. The snapshot of a fixed state after position p is in one of two slots
+// of its sequence, depending on whether p is even or odd: the slot that is read differs from the slot that is
 // written if the step has an odd number of tokens.
 //===----------------------------------------------------------------------===//
 #pragma once

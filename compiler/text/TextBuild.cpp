@@ -17,16 +17,16 @@ namespace {
 SpecialTokens namedBy(const std::string &json) {
   SpecialTokens special;
   simdjson::dom::parser parser;
-  simdjson::dom::element said;
-  if (parser.parse(json).get(said))
+  simdjson::dom::element document;
+  if (parser.parse(json).get(document))
     return special;
   auto ids = [&](const char *key, std::vector<int32_t> &into) {
-    for (int64_t id : said[key].get_array())
+    for (int64_t id : document[key].get_array())
       into.push_back(static_cast<int32_t>(std::min<int64_t>(id, INT32_MAX)));
   };
   ids("prefix", special.prefix);
   ids("suffix", special.suffix);
-  for (auto [name, token] : said["names"].get_object())
+  for (auto [name, token] : document["names"].get_object())
     special.names.emplace_back(name, std::string_view(token));
   return special;
 }

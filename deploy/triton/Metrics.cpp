@@ -82,9 +82,9 @@ bool Metrics::update(ingot_executor *executor) {
     const double value = kAll[i].value(stats);
     if (kAll[i].kind == kGauge) {
       expectFine(TRITONSERVER_MetricSet(metrics[i], value), "MetricSet");
-    } else if (value > told[i]) {
-      expectFine(TRITONSERVER_MetricIncrement(metrics[i], value - told[i]), "MetricIncrement");
-      told[i] = value;
+    } else if (value > reported[i]) {
+      expectFine(TRITONSERVER_MetricIncrement(metrics[i], value - reported[i]), "MetricIncrement");
+      reported[i] = value;
     }
   }
   return stats.running || stats.waiting;

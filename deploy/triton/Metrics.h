@@ -38,7 +38,7 @@ public:
 
 private:
   std::array<TRITONSERVER_Metric *, kMetrics> metrics = {};
-  std::array<double, kMetrics> told = {}; ///< last values of counters, which take increments
+  std::array<double, kMetrics> reported = {}; ///< last values of counters, which take increments
 };
 
 } // namespace ingot::triton

@@ -68,7 +68,7 @@ void KernelDialect::initialize() {
 #include "dialects/kernel/ops/Rows.cpp.inc"
       ,
 #define GET_OP_LIST
-#include "dialects/kernel/ops/Flow.cpp.inc"
+#include "dialects/kernel/ops/Fused.cpp.inc"
       ,
 #define GET_OP_LIST
 #include "dialects/kernel/ops/Rope.cpp.inc"
@@ -90,7 +90,7 @@ void KernelDialect::initialize() {
       >();
 }
 
-int64_t RowsType::rowBytes() const {
+int64_t ActivationType::rowBytes() const {
   switch (getKind()) {
   case RowKind::F32:
     return f32RowBytes(getN());
@@ -111,17 +111,17 @@ int64_t RowsType::rowBytes() const {
   }
   llvm_unreachable("all row kinds are covered");
 }
-RowsType kernel::rowsTypeOf(Value rowsOrFlow) {
-  if (auto flow = dyn_cast<FlowType>(rowsOrFlow.getType()))
-    return RowsType::get(flow.getContext(), flow.getN(), flow.getKind());
-  return cast<RowsType>(rowsOrFlow.getType());
+ActivationType kernel::activationTypeOf(Value value) {
+  if (auto fusedValue = dyn_cast<FusedType>(value.getType()))
+    return ActivationType::get(fusedValue.getContext(), fusedValue.getN(), fusedValue.getKind());
+  return cast<ActivationType>(value.getType());
 }
 int64_t RoutesType::bytesPerToken() const { return routesBytes(getUsed()); }
 int64_t KvPoolType::pageBytes() const {
   return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());
 }
 
-bool kernel::canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style) {
+bool kernel::canRotate(KvPoolType kv, ActivationType table, lm::RopeStyle style) {
   return style == lm::RopeStyle::Half
              ? table.getN() == kv.getHeadDim() && kv.getHeadDim() % (2 * kFragmentRows) == 0
              : table.getN() <= kv.getHeadDim() && kv.getHeadDim() % 2 == 0;

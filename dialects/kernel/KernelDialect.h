@@ -28,10 +28,10 @@ llvm::raw_ostream &operator<<(llvm::raw_ostream &out, KvFormat format);
 namespace ingot::kernel {
 
 /// The row type of an operand; for a fused value, the type it would have in memory.
-RowsType rowsTypeOf(mlir::Value rowsOrFlow);
+ActivationType activationTypeOf(mlir::Value value);
 /// The `Op` that consumes a fused value; null if there is none.
-template <typename Op> Op consumerOf(mlir::Value flow) {
-  for (mlir::Operation *user : flow.getUsers())
+template <typename Op> Op consumerOf(mlir::Value fusedValue) {
+  for (mlir::Operation *user : fusedValue.getUsers())
     if (auto op = llvm::dyn_cast<Op>(user))
       return op;
   return {};
@@ -48,8 +48,8 @@ int64_t packedBytes(lm::WeightType weight);
 /// Bytes of one row of such a matrix.
 int64_t packedRowBytes(lm::WeightType weight);
 
-/// Whether a projection can rotate heads of the pool by that table (rows<rotary>): both rows of each rotated
-/// pair must be in one tile of 16 rows, or in tiles half a head apart.
-bool canRotate(KvPoolType kv, RowsType table, lm::RopeStyle style);
+/// Whether a projection can rotate heads of the pool by that table (activation<rotary>): both rows of each
+/// rotated pair must be in one tile of 16 rows, or in tiles half a head apart.
+bool canRotate(KvPoolType kv, ActivationType table, lm::RopeStyle style);
 
 } // namespace ingot::kernel

@@ -7,7 +7,7 @@
 #include "dialects/kernel/ops/CausalConv.h"
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Experts.h"
-#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Region.h"

@@ -28,16 +28,16 @@ def Kernel_Dialect : Dialect {
 // Attributes and types
 //===----------------------------------------------------------------------===//
 
-def Kernel_RowsType : TypeDef<Kernel_Dialect, "Rows"> {
-  let mnemonic = "rows";
-  let summary = "a buffer of rows of n values: `!kernel.rows<576, f32>`, of q8 or of bf16";
+def Kernel_ActivationType : TypeDef<Kernel_Dialect, "Activation"> {
+  let mnemonic = "activation";
+  let summary = "an activation buffer, rows of n values: `!kernel.activation<576, f32>`, of q8 or of bf16";
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
   let extraClassDeclaration = "int64_t rowBytes() const;";
 }
-def Kernel_FlowType : TypeDef<Kernel_Dialect, "Flow"> {
-  let mnemonic = "flow";
-  let summary = "rows that never reach memory: `!kernel.flow<576, bf16>` is what a producer hands the kernel's anchor";
+def Kernel_FusedType : TypeDef<Kernel_Dialect, "Fused"> {
+  let mnemonic = "fused";
+  let summary = "rows that never reach memory: `!kernel.fused<576, bf16>` is what a producer hands the kernel's anchor";
   let description = [{
     A fused value: the values are bit for bit those that rows of that kind would hold. The kernel variant decides how
     many of them exist at a time.
@@ -63,11 +63,11 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
 }
 def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
   let mnemonic = "fixed_state";
-  let summary = "all versions of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
+  let summary = "all snapshots of the fixed state of a layer: `!kernel.fixed_state<#lm.fixed<[x: 2x1024 x f32]>>`";
   let description = [{
     Slot i begins `i * slotBytes` bytes after the base; runtime/formats/FixedState.h describes its streams. The batch
-    (Batch.h) lists the slots that a step uses: for each sequence with tokens, the slot of the version that it starts
-    from, and the slots for the versions after some of its tokens. One of these may be the slot that it reads.
+    (Batch.h) lists the slots that a step uses: for each sequence with tokens, the slot of the snapshot that it starts
+    from, and the slots for the snapshots after some of its tokens. One of these may be the slot that it reads.
   }];
   let parameters = (ins "::ingot::lm::FixedAttr":$layout);
   let assemblyFormat = "`<` qualified($layout) `>`";
@@ -91,9 +91,9 @@ def Kernel_RoutesType : TypeDef<Kernel_Dialect, "Routes"> {
   let assemblyFormat = "`<` $experts `,` $used `>`";
   let extraClassDeclaration = "int64_t bytesPerToken() const;";
 }
-def Kernel_Memory : AnyTypeOf<[Kernel_RowsType, Kernel_KvPoolType, Lm_WeightType]>;
+def Kernel_Memory : AnyTypeOf<[Kernel_ActivationType, Kernel_KvPoolType, Lm_WeightType]>;
 /// Rows in memory, or a fused value of another op in the kernel.
-def Kernel_RowsOrFlow : AnyTypeOf<[Kernel_RowsType, Kernel_FlowType]>;
+def Kernel_ActivationOrFused : AnyTypeOf<[Kernel_ActivationType, Kernel_FusedType]>;
 
 /// `extent = #kernel.extent<rows>`
 def Kernel_Extent : EnumAttr<Kernel_Dialect, Kernel_ExtentEnum, "extent"> {
@@ -115,10 +115,10 @@ def Kernel_CountsAttr : AttrDef<Kernel_Dialect, "Counts"> {
 }
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
-/// An op that can anchor a launch. `told` lists the interface methods that it overrides; the others keep their
+/// An op that can anchor a launch. `methods` lists the interface methods that it overrides; the others keep their
 /// defaults.
-class Kernel_LaunchOp<string mnemonic, list<string> told = [], list<Trait> traits = []>
-    : Kernel_Op<mnemonic, traits # [DeclareOpInterfaceMethods<Kernel_LaunchInterface, told>]>;
+class Kernel_LaunchOp<string mnemonic, list<string> methods = [], list<Trait> traits = []>
+    : Kernel_Op<mnemonic, traits # [DeclareOpInterfaceMethods<Kernel_LaunchInterface, methods>]>;
 
 /// Operand classes that declare how a launch accesses the operand.
 class Kernel_Read<TypeConstraint type> : Arg<type, "", [MemRead]>;

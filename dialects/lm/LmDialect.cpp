@@ -40,7 +40,7 @@ void LmDialect::initialize() {
 #include "dialects/lm/ops/Rows.cpp.inc"
       ,
 #define GET_OP_LIST
-#include "dialects/lm/ops/Round.cpp.inc"
+#include "dialects/lm/ops/Cast.cpp.inc"
       ,
 #define GET_OP_LIST
 #include "dialects/lm/ops/Norm.cpp.inc"

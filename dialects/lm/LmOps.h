@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dialects/lm/ops/Attention.h"
+#include "dialects/lm/ops/Cast.h"
 #include "dialects/lm/ops/CausalConv.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Experts.h"
@@ -12,6 +13,5 @@
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Norm.h"
-#include "dialects/lm/ops/Round.h"
 #include "dialects/lm/ops/Rows.h"
 #include "dialects/lm/ops/Weights.h"

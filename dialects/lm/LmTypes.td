@@ -152,7 +152,7 @@ def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
     (runtime/formats/FixedState.h).
   }];
   let extraClassDeclaration = [{
-    /// The bytes of one version of it.
+    /// The bytes of one snapshot of it.
     int64_t slotBytes() const;
     /// The byte offset of a stream in it.
     int64_t offsetOf(size_t stream) const;
@@ -190,10 +190,10 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
   let summary = "the ragged batch of a step: ids, positions, sequences, block tables, logits rows";
 }
 
-/// Rows in any encoding: that of the type's `encoding` attribute (lm.round), or f32 if there is none.
+/// Rows in any encoding: that of the type's `encoding` attribute (lm.cast), or f32 if there is none.
 def Lm_Rows : RankedTensorOf<[F32]>;
 def Lm_Activations : ConfinedType<Lm_Rows, [CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">],
-                                  "rows of f32 in no other form">;
+                                  "rows of f32 in no other encoding">;
 def Lm_Ids : RankedTensorOf<[I32]>;
 
 class Lm_Op<string mnemonic, list<Trait> traits = []> : Op<Lm_Dialect, mnemonic, traits>;

@@ -1,7 +1,7 @@
 //===- Matrix.cpp - ldmatrix and mma.sync ----------------------------------===//
 #include "emulator/host/MatrixMath.h"
-#include "emulator/host/Meetings.h"
 #include "emulator/host/Races.h"
+#include "emulator/host/WarpOps.h"
 
 #include <algorithm>
 #include <memory>
@@ -146,7 +146,7 @@ Switch loadMatrix(u32 *registers, const void *row, u32 matrices, bool transposed
     if (isChecked(fiber))
       sharedAccess(asThread(fiber), place, 16, false, Where(site));
   }
-  return meet(Meeting::LoadMatrix, site, [=](Fiber *lanes) {
+  return meet(WarpOp::LoadMatrix, site, [=](Fiber *lanes) {
     for (u32 i = 0; i < matrices; i++)
       for (u32 l = 0; l < 32; l++)
         static_cast<u32 *>(lanes[l].operand[0])[i] =
@@ -160,7 +160,7 @@ Switch multiply(Product kind, void *d, const u32 *a, const u32 *b, u32 m, u32 n,
   fiber.operand[0] = d;
   fiber.operand[1] = const_cast<u32 *>(a);
   fiber.operand[2] = const_cast<u32 *>(b);
-  return meet(Meeting::Multiply, site,
+  return meet(WarpOp::Multiply, site,
               [=](Fiber *lanes) { multiplyWarp(kind, lanes, m, std::min(n, kMostColumns)); });
 }
 

@@ -197,7 +197,7 @@ void startBlock(Cluster &cluster, Block &block, u32 rank, Index3 index, u32 line
       row = &cluster.rows[size_t(rank * cluster.warps + w) * cluster.clockWidth];
       memset(row, 0, cluster.clockWidth * sizeof(u32));
     }
-    block.warps[w] = {&block, w, mask, mask, mask, 0, 0, Meeting::None, {}, row};
+    block.warps[w] = {&block, w, mask, mask, mask, 0, 0, WarpOp::None, {}, row};
     block.runnableWarps |= 1u << w;
   }
   for (u32 i = 0; i < cluster.threads; i++)

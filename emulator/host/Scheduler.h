@@ -34,7 +34,7 @@ void abandon(Cluster &cluster);
 bool landOne(Cluster &cluster, bool nobodyRuns);
 /// Called when all threads have ended: no copy may be in flight. (Mbarrier.cpp)
 void finishLoads(Cluster &cluster);
-/// Called when all participants have arrived. (Meetings.cpp)
+/// Called when all participants have arrived. (WarpOps.cpp)
 void releaseBarrier(Barrier &barrier);
 /// Counts an exited thread as arrived. (ClusterWords.cpp)
 void clusterArrived(Cluster &cluster);

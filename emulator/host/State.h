@@ -69,7 +69,7 @@ struct Cell {
 };
 constexpr u8 kInitialised = 1, kInFlight = 2, kAtomicWrite = 4;
 
-enum class Meeting : u8 {
+enum class WarpOp : u8 {
   None,
   WarpBarrier,
   Shuffle,
@@ -87,7 +87,7 @@ struct Warp {
   u32 alive, all;
   u32 arrived;   ///< lanes that have arrived at the current warp-synchronous operation
   u32 inBarrier; ///< lanes that wait in a barrier of the block
-  Meeting meeting;
+  WarpOp op;
   Site site;
   u32 *row; ///< the vector clock of lanes that have no own one
 };

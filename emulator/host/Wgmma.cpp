@@ -5,8 +5,8 @@
 // issued: a kernel that changes them too early is not detected.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/MatrixMath.h"
-#include "emulator/host/Meetings.h"
 #include "emulator/host/Races.h"
+#include "emulator/host/WarpOps.h"
 
 #include <algorithm>
 
@@ -196,7 +196,7 @@ void wgmmaFence(Site) { self->wgmmaFenced = true; }
 void wgmmaCommit() { self->productGroup++; }
 
 Switch wgmmaWait(u32 left, Site site) {
-  return meet(Meeting::WgmmaWait, site, [=](Fiber *lanes) { finish(lanes, left, site); });
+  return meet(WarpOp::WgmmaWait, site, [=](Fiber *lanes) { finish(lanes, left, site); });
 }
 
 } // namespace v1

@@ -19,12 +19,12 @@ void models::readMinistral3(Config &config, const import::Checkpoint &checkpoint
   readSizes(config, checkpoint, m);
   if (config.isGguf()) {
     m.style = lm::RopeStyle::Interleaved; // q and k are permuted, as Llama's
-    m.queryGrowth = config.numberOr("attention.temperature_scale", 0);
+    m.queryTemperature = config.numberOr("attention.temperature_scale", 0);
     m.queryPeriod = config.countOr("attention.temperature_length",
                                    static_cast<int64_t>(m.rope.originalContext));
     return;
   }
-  m.queryGrowth = config.numberOr("rope_parameters.llama_4_scaling_beta", 0);
+  m.queryTemperature = config.numberOr("rope_parameters.llama_4_scaling_beta", 0);
   m.queryPeriod = static_cast<int64_t>(m.rope.originalContext);
   m.sameWindow(config.countOr("sliding_window", 0));
 }

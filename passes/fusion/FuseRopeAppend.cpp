@@ -78,12 +78,12 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
         continue;
       }
       Value queries = attention.getQ();
-      Operation *reader = attention;
-      if (auto growth = onlyUsedHere<ScaleByPositionOp>(queries, reader)) {
-        group.insert(growth);
-        queries = growth.getX(), reader = growth;
+      Operation *consumer = attention;
+      if (auto temperature = onlyUsedHere<ScaleByPositionOp>(queries, consumer)) {
+        group.insert(temperature);
+        queries = temperature.getX(), consumer = temperature;
       }
-      q.collect(queries, reader, attention.getHeads(), group);
+      q.collect(queries, consumer, attention.getHeads(), group);
       if (!q.rotatesAs(k)) {
         remarkMissed(append, "rope_append", "queries and keys rotate differently");
         continue;

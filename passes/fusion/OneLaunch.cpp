@@ -11,7 +11,7 @@
 #include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Rows.h"
-#include "passes/lowering/RowForms.h"
+#include "passes/lowering/RowEncodings.h"
 
 using namespace mlir;
 using namespace ingot;

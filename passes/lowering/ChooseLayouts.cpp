@@ -1,7 +1,7 @@
 //===- ChooseLayouts.cpp - Sets the layouts of matrices in their types -----===//
 //
-// The readers of a weight are the kernels to which the plan passes it, by name or as the n-th weight of a
-// step's layer. All readers are found first, since a layout has to suit each: a tied embedding is gathered
+// The consumers of a weight are the kernels to which the plan passes it, by name or as the n-th weight of a
+// step's layer. All consumers are found first, since a layout has to suit each: a tied embedding is gathered
 // and multiplied. Layers share kernels; if two of them wanted different layouts, the plan's verifier would
 // report it (step_c6, launch_c5).
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
     if (!target)
       return signalPassFailure();
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      findReaders(program);
+      findConsumers(program);
       for (auto weight : program.getBody().getOps<plan::WeightOp>())
         if (!weight.getType().isVector())
           choose(weight, *target);
@@ -40,16 +40,16 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
 
 private:
   /// For each weight, the kernel arguments that receive it.
-  llvm::DenseMap<Attribute, llvm::SmallSetVector<BlockArgument, 4>> readers;
+  llvm::DenseMap<Attribute, llvm::SmallSetVector<BlockArgument, 4>> consumers;
 
-  void findReaders(plan::ProgramOp program) {
+  void findConsumers(plan::ProgramOp program) {
     llvm::DenseMap<Attribute, SmallVector<std::pair<int64_t, BlockArgument>>>
         ofLayers; // by section
     program.walk([&](plan::LaunchOp launch) {
       auto fn = getOperation().lookupSymbol<FunctionOpInterface>(launch.getKernel());
       for (auto [argument, operand] : llvm::zip(fn.getArguments(), launch.getArgs())) {
         if (auto named = dyn_cast<plan::WeightRefAttr>(operand))
-          readers[named.getSymbol().getAttr()].insert(argument);
+          consumers[named.getSymbol().getAttr()].insert(argument);
         if (auto layer = dyn_cast<plan::LayerWeightRefAttr>(operand))
           ofLayers[launch->getParentOfType<plan::SectionOp>().getSymNameAttr()].emplace_back(
               layer.getIndex(), argument);
@@ -57,12 +57,12 @@ private:
     });
     program.walk([&](plan::StepOp step) {
       for (auto [index, argument] : ofLayers.lookup(step.getSectionAttr().getAttr()))
-        readers[cast<FlatSymbolRefAttr>((*step.getWeights())[index]).getAttr()].insert(argument);
+        consumers[cast<FlatSymbolRefAttr>((*step.getWeights())[index]).getAttr()].insert(argument);
     });
   }
 
   void choose(plan::WeightOp weight, const Target &target) {
-    ArrayRef<BlockArgument> arguments = readers[weight.getSymNameAttr()].getArrayRef();
+    ArrayRef<BlockArgument> arguments = consumers[weight.getSymNameAttr()].getArrayRef();
     SmallVector<Operation *> ops;
     for (BlockArgument argument : arguments)
       llvm::append_range(ops, argument.getUsers());

@@ -2,8 +2,8 @@
 //
 // A launch costs more than its work as long as there are few tokens. In steps of few tokens
 //
-//   IntoReaders.cpp   the consumers of rows compute them:      norm ─▶ q, k, v     becomes  [norm ─▶] q, k, v
-//   IntoMaker.cpp     the producer of rows does the next step: q, k, v ─▶ append   becomes  q, k, v [─▶ append]
+//   FuseIntoConsumers.cpp  the consumers of rows compute them: norm ─▶ q, k, v     becomes  [norm ─▶] q, k, v
+//   FuseIntoProducer.cpp   the producer does the next step:    q, k, v ─▶ append   becomes  q, k, v [─▶ append]
 //
 // Kernels of other launches are copied, so nothing else changes. The target is asked first: it decides
 // whether it has such a kernel, and up to how many tokens the composition pays off. The launches are chosen
@@ -34,14 +34,14 @@ public:
   static llvm::SmallVector<mlir::Operation *> launchesOf(mlir::ModuleOp module);
 
   /// Why the composition is impossible; "" if it is possible, in steps of at most `shape.mostUnits`.
-  std::string whyNotIntoReaders(plan::LaunchOp launch);
-  std::string whyNotIntoMaker(plan::LaunchOp launch);
+  std::string whyNotIntoConsumers(plan::LaunchOp launch);
+  std::string whyNotIntoProducer(plan::LaunchOp launch);
 
   /// Composes the launch in steps of at most `most` tokens or logits rows, or fewer if the target says so.
   /// Emits a remark called `name` about what was done or why nothing was. Returns true if the program
   /// changed.
-  bool intoReaders(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
-  bool intoMaker(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
+  bool fuseIntoConsumers(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
+  bool fuseIntoProducer(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
 
   /// Removes kernels that lost their launches. Called once at the end.
   void finish();
@@ -50,7 +50,7 @@ private:
   /// The analysis of a launch that writes rows for projections.
   struct Prologue;
   std::string find(plan::LaunchOp launch, Prologue &found);
-  std::string findReaders(plan::LaunchOp launch, Prologue &found);
+  std::string findConsumers(plan::LaunchOp launch, Prologue &found);
   /// The analysis of a launch that reads the output of a projection.
   struct Epilogue;
   std::string find(plan::LaunchOp launch, Epilogue &found);

@@ -28,7 +28,7 @@ static std::string refusalOf(Value value) {
     return "a value that is neither rows nor a vector";
   if (rowCountOf(value) != RowCount{})
     return "rows other than one for each token";
-  return formOf(value.getType()) == kernel::RowKind::F32 ? "" : "rounded rows";
+  return encodingOf(value.getType()) == kernel::RowKind::F32 ? "" : "rounded rows";
 }
 
 LogicalResult SectionLowering::lowerCustom(Operation *top, ArrayRef<Value> read,

@@ -9,7 +9,7 @@
 // samples needs the few largest values: on a CPU the projection writes the maximum of each panel in addition
 // to the logits, and panels that cannot hold one of the few are not read.
 //===----------------------------------------------------------------------===//
-#include "dialects/kernel/ops/Flow.h"
+#include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/plan/ops/Entry.h"
@@ -26,8 +26,8 @@ namespace ingot {
 
 using namespace mlir;
 using namespace ingot;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 namespace {
 
@@ -46,11 +46,11 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
 
   /// Turns the results of a projection with one output into a fused value, and stores it to that output if
   /// `stored`. `after` is the insertion point after the projection.
-  static Value intoFlow(Operation *projection, OpBuilder &after, bool stored) {
+  static Value fuseResult(Operation *projection, OpBuilder &after, bool stored) {
     auto matmul = cast<kernel::MatmulOp>(projection);
     Value output = matmul.getOutputs().front();
-    matmul = matmul.intoFlows(after);
-    Value logits = matmul.getFlows().front();
+    matmul = matmul.withFusedResults(after);
+    Value logits = matmul.getFused().front();
     if (stored)
       kernel::StoreOp::create(after, matmul.getLoc(), logits, output);
     return logits;
@@ -78,20 +78,20 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
     if (!matmul || matmul.getExtent() != kernel::Extent::Rows || matmul.getOutputs().size() != 1)
       return remarkMissed(head, kPattern, "the logits do not come from a single projection");
 
-    const RowsType keyType = RowsType::get(&getContext(), 1, RowKind::Key),
-                   maximaType = RowsType::get(&getContext(),
-                                              (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows,
-                                              RowKind::F32);
+    const ActivationType keyType = ActivationType::get(&getContext(), 1, RowKind::Key),
+                         maximaType = ActivationType::get(
+                             &getContext(), (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows,
+                             RowKind::F32);
     bool stored = false; // in addition to the keys
     auto raise = [&](Operation *op, ValueRange operands) {
       OpBuilder after(op->getNextNode());
-      Value logits = intoFlow(op, after, stored);
+      Value logits = fuseResult(op, after, stored);
       kernel::ArgmaxOp::create(after, head.getLoc(), logits, operands.front());
     };
     auto findMaxima = [](Operation *op, ValueRange operands) {
       OpBuilder after(op->getNextNode());
       const Location loc = op->getLoc();
-      kernel::PanelMaximaOp::create(after, loc, intoFlow(op, after, true), operands.front());
+      kernel::PanelMaximaOp::create(after, loc, fuseResult(op, after, true), operands.front());
     };
     // Preferably only greedy steps without logits raise keys; if the target refuses that, the logits are
     // stored as well and the blocks that hold them raise the keys.
@@ -103,10 +103,10 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       return remarkMissed(head, kPattern, "the projection " + shape.refused);
 
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
-    // Both outlive the step: the reader of the keys resets them for the next step, and the host reads the
+    // Both outlive the step: the consumer of the keys resets them for the next step, and the host reads the
     // maxima.
     auto addOutput = [&](plan::OutputRole role, plan::Encoding encoding, StringRef name,
-                         RowsType type) -> LaunchOperand {
+                         ActivationType type) -> LaunchOperand {
       plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,
                              roundUp(type.rowBytes(), 64), IntegerAttr(),
                              /*persistent=*/true);

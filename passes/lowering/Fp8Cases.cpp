@@ -5,8 +5,9 @@
 //                                   projections n, e ─▶ q, k, v
 //   }                             }
 //
-// fp8 products are used only by code for many tokens. In a step with few, the fp8 rows would have no reader.
-// Experts have few rows for longer: there `few` applies to the average number of rows of an expert in a step.
+// fp8 products are used only by code for many tokens. In a step with few, the fp8 rows would have no
+// consumer. Experts have few rows for longer: there `few` applies to the average number of rows of an expert
+// in a step.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -35,28 +36,28 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
 
   void split(KernelEdits &edits, plan::LaunchOp rounding, Fp8RowsOp op) {
     Attribute rows = edits.passedFor(rounding, op.getOutput());
-    SmallVector<plan::LaunchOp> readers;
+    SmallVector<plan::LaunchOp> consumers;
     for (plan::LaunchOp launch : launchesBehind(rounding))
       if (llvm::is_contained(launch.getArgs(), rows))
-        readers.push_back(launch);
-    if (readers.empty())
+        consumers.push_back(launch);
+    if (consumers.empty())
       return;
     IRMapping copies =
-        edits.split(rounding, rounding->getBlock()->findAncestorOpInBlock(*readers.back()),
-                    {quantityOf(op.getExtent()), fewOf(readers)});
-    for (plan::LaunchOp reader : readers)
+        edits.split(rounding, rounding->getBlock()->findAncestorOpInBlock(*consumers.back()),
+                    {quantityOf(op.getExtent()), fewOf(consumers)});
+    for (plan::LaunchOp consumer : consumers)
       edits.edit(
-          cast<plan::LaunchOp>(copies.lookup(reader.getOperation())), "bf16", {},
+          cast<plan::LaunchOp>(copies.lookup(consumer.getOperation())), "bf16", {},
           [](Operation *op, ValueRange) { cast<kernel::MatmulOp>(op).getXFp8Mutable().clear(); });
     copies.lookup(rounding.getOperation())->erase();
   }
 
   /// The bound on tokens (or rows) up to which the launches have few: a whole multiple of `few`, since graphs
   /// are built for those.
-  uint64_t fewOf(ArrayRef<plan::LaunchOp> readers) {
+  uint64_t fewOf(ArrayRef<plan::LaunchOp> consumers) {
     int64_t most = 1;
-    for (plan::LaunchOp reader : readers) {
-      auto matmul = cast<kernel::MatmulOp>(reader.anchor());
+    for (plan::LaunchOp consumer : consumers) {
+      auto matmul = cast<kernel::MatmulOp>(consumer.anchor());
       most = std::max(most, int64_t(llvm::divideCeil(matmul.experts(), matmul.rowsOfToken())));
     }
     return uint64_t(few * most);

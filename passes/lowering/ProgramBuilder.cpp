@@ -9,8 +9,8 @@
 
 using namespace mlir;
 using namespace ingot;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 ProgramBuilder::ProgramBuilder(plan::ProgramOp program, lm::ModelOp model, LoweringChoices choices)
     : program(program), module(program->getParentOfType<ModuleOp>()), choices(choices) {
@@ -29,7 +29,7 @@ SmallVector<Value> ingot::rowsAmong(ValueRange values) {
                                 [](Value value) { return isa<RankedTensorType>(value.getType()); });
 }
 
-plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, RowsType rows, RowCount count,
+plan::BufferRefAttr ProgramBuilder::addBuffer(StringRef hint, ActivationType rows, RowCount count,
                                               bool persistent) {
   return addBuffer(hint, rows.rowBytes() * count.ofToken, count.extent, persistent);
 }
@@ -137,7 +137,7 @@ LogicalResult ProgramBuilder::addTables(lm::LayersOp layers) {
         return;
       }
     lm::WeightType frequencies = rope.getFrequencies().getType();
-    auto rows = RowsType::get(rope.getContext(), 2 * frequencies.rows(), RowKind::F32);
+    auto rows = ActivationType::get(rope.getContext(), 2 * frequencies.rows(), RowKind::F32);
     tableOfRope[rope] = tables.size();
     tables.push_back(
         {{frequencies, ref}, factor, {rows, addBuffer("rope", rows, RowCount(), true)}});

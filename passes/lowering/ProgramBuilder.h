@@ -4,7 +4,7 @@
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 #include "passes/Passes.h"
-#include "passes/lowering/RowForms.h"
+#include "passes/lowering/RowEncodings.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
@@ -80,7 +80,7 @@ private:
     mlir::FlatSymbolRefAttr buffer;
   };
 
-  plan::BufferRefAttr addBuffer(llvm::StringRef hint, kernel::RowsType rows, RowCount count,
+  plan::BufferRefAttr addBuffer(llvm::StringRef hint, kernel::ActivationType rows, RowCount count,
                                 bool persistent);
   /// Adds a buffer with `bytes` bytes for each token or for each logits row.
   plan::BufferRefAttr addBuffer(llvm::StringRef hint, int64_t bytes, kernel::Extent extent,

@@ -1,6 +1,6 @@
 //===- RegionShape.cpp - See RegionShape.h ---------------------------------===//
 //
-//   a copy of the layer kind or entry ─▶ the ops as one region ─▶ forms ─▶ its launch ─▶ layouts ─▶ Target::shapeOf
+//   a copy of the layer kind or entry ─▶ the ops as one region ─▶ encodings ─▶ its launch ─▶ layouts ─▶ Target::shapeOf
 //
 // The ops are lowered by the code that lowers whole models, so the answer is the one that the model would
 // get.
@@ -49,7 +49,7 @@ static lm::FusedOp askedIn(lm::ModelOp model) {
   return asked;
 }
 
-/// Chooses the layouts of the kernel's matrices as if it were their only reader.
+/// Chooses the layouts of the kernel's matrices as if it were their only consumer.
 static void chooseLayouts(kernel::FuncOp fn, const Target &target) {
   Block &body = fn.getBody().front();
   for (BlockArgument argument : body.getArguments())
@@ -81,7 +81,7 @@ std::string ingot::refusalOf(const OpGroup &group, const Target &target, bool ex
   b.clone(*function, copied);
   fuseCopies(group, copied);
   if (!exact)
-    chooseForms(copy, target, fp8Rows);
+    chooseEncodings(copy, target, fp8Rows);
 
   b.setInsertionPointToEnd(aside->getBody());
   auto program = plan::ProgramOp::create(b, copy.getSymName(), copy.getFamily(), copy.getVocab(),

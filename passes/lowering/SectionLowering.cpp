@@ -27,7 +27,7 @@ LaunchOperand SectionLowering::operand(Value value) const {
   return {type, refs.lookup(value)};
 }
 
-/// Whether an expert's rows are only read to permute their columns: then the reader reads the tokens' rows,
+/// Whether an expert's rows are only read to permute their columns: then the consumer reads the tokens' rows,
 /// without a launch.
 static bool isReadInOrderAlone(Operation *op) {
   return isa<lm::DispatchOp>(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<lm::PermuteOp>);
@@ -140,17 +140,17 @@ LogicalResult SectionLowering::lower(Operation *op) {
     bind(get, plan::WeightRefAttr::get(op->getContext(), get.getWeightAttr()));
     return success();
   }
-  if (auto round = dyn_cast<lm::RoundOp>(op))
-    return lowerRound(round);
+  if (auto conversion = dyn_cast<lm::CastOp>(op))
+    return lowerCast(conversion);
   if (isReadInOrderAlone(op))
     return success();
   SmallVector<Operation *> ops = opsOf(op);
   StringRef hint = launchName(op);
   for (Operation *inner : ops)
     for (Value read : inner->getOperands())
-      if (auto maker = read.getDefiningOp(); maker && maker->getBlock() == &block &&
-                                             isa<RankedTensorType>(read.getType()) &&
-                                             !refs.contains(read) && !isReadInOrderAlone(maker))
+      if (auto producer = read.getDefiningOp();
+          producer && producer->getBlock() == &block && isa<RankedTensorType>(read.getType()) &&
+          !refs.contains(read) && !isReadInOrderAlone(producer))
         return inner->emitOpError(
             "expects rows of its own stage, or rows that lm.layers passes on");
   if (auto outside = dyn_cast<lm::RowOpInterface>(op))
@@ -200,19 +200,19 @@ LogicalResult SectionLowering::lowerEmbedPositions(lm::EmbedPositionsOp op) {
   return success();
 }
 
-LogicalResult SectionLowering::lowerRound(lm::RoundOp op) {
+LogicalResult SectionLowering::lowerCast(lm::CastOp op) {
   const RowCount count = rowCountOf(op.getX());
-  std::optional<RowKind> form = formOf(op.getResult().getType());
-  if (form == RowKind::FP8) {
+  std::optional<RowKind> encoding = encodingOf(op.getResult().getType());
+  if (encoding == RowKind::FP8) {
     launch("fp8", {operand(op.getX()), output("e", op.getResult())},
            [&](ImplicitLocOpBuilder &b, ValueRange args) {
              kernel::Fp8RowsOp::create(b, args[0], args[1], count.extent, count.ofToken);
            });
     return success();
   }
-  if (form == RowKind::BF16)
+  if (encoding == RowKind::BF16)
     copyRows("round", operand(op.getX()), output("r", op.getResult()), count);
-  else if (form == RowKind::Q8 || form == RowKind::Q8x2)
+  else if (encoding == RowKind::Q8 || encoding == RowKind::Q8x2)
     copyRows("quantize", operand(op.getX()), output("q", op.getResult()), count);
   else
     return op.emitOpError("has an encoding that projections cannot read");
@@ -239,7 +239,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     linears = llvm::map_to_vector(top->getResults(), [](OpResult result) {
       return inside(result).getDefiningOp<lm::LinearOp>();
     });
-  bool pair = single && linears.size() == 2;
+  bool gated = single && linears.size() == 2;
   if (single && linears.size() > 2)
     return top->emitOpError("expects at most two projections in one epilogue");
   auto isUp = [](lm::LinearOp linear) {
@@ -247,12 +247,12 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     auto unit = dyn_cast<lm::SwigluOaiOp>(user);
     return unit ? unit.getUp() == linear.getResult() : isa<lm::MulOp>(user);
   };
-  if (pair && hint == "gate_up" && isUp(linears[0])) // gate (the activated one) first
+  if (gated && hint == "gate_up" && isUp(linears[0])) // gate (the activated one) first
     std::swap(linears[0], linears[1]);
 
   // Weights other than fp8 read the rows from which the fp8 rows are made.
   Value fp8;
-  if (formOf(x.getType()) == RowKind::FP8)
+  if (encodingOf(x.getType()) == RowKind::FP8)
     fp8 = x, x = beforeRounding(x);
   Extent extent = rowCountOf(x).extent;
   SmallVector<LaunchOperand> operands{operand(x)};
@@ -291,7 +291,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     operands.push_back(operand(routes));
 
   bool fastFloat = !program.choices.exact && !choosesExperts(top) &&
-                   formOf(x.getType()) == RowKind::F32 &&
+                   encodingOf(x.getType()) == RowKind::F32 &&
                    llvm::all_of(linears, [](lm::LinearOp linear) {
                      return linear.getWeight().getType().getFormat() == WeightFormat::BF16;
                    });
@@ -300,14 +300,14 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (auto &list : aux)
       counts.push_back(list.size());
     auto op = kernel::MatmulOp::create(
-        b, /*flows=*/TypeRange(), args[0], args.slice(1, firstAux - 1),
+        b, /*fused=*/TypeRange(), args[0], args.slice(1, firstAux - 1),
         args.slice(firstAux, firstOutput - firstAux),
         args.slice(firstOutput, lastOutput - firstOutput), fp8 ? args[lastOutput] : Value(),
-        routes ? args.back() : Value(), counts, extent, pair, fastFloat, kernel::ScheduleAttr(),
+        routes ? args.back() : Value(), counts, extent, gated, fastFloat, kernel::ScheduleAttr(),
         aux.size());
     for (size_t s = 0; s < aux.size(); ++s) {
       OpBuilder::InsertionGuard guard(b);
-      size_t accumulators = pair ? 2 : 1;
+      size_t accumulators = gated ? 2 : 1;
       SmallVector<Type> types(accumulators + aux[s].size(), b.getF32Type());
       SmallVector<Location> locations(types.size(), b.getLoc());
       Block *body = b.createBlock(&op.getEpilogues()[s], {}, types, locations);
@@ -461,13 +461,13 @@ LogicalResult ProgramBuilder::lowerEnd(lm::EntryOp entry, lm::LayersOp layers) {
   Value read = readByHead(logits);
   if (!read || rowCountOf(read).extent != Extent::Rows)
     return success();
-  if (std::optional<RowKind> form = formOf(read.getType());
-      form != RowKind::F32 && form != RowKind::Q8x2)
+  if (std::optional<RowKind> encoding = encodingOf(read.getType());
+      encoding != RowKind::F32 && encoding != RowKind::Q8x2)
     return success();
   Value hidden = beforeOrder(read);
   outputs.push_back(
       {plan::OutputRole::Hidden,
-       formOf(hidden.getType()) == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
+       encodingOf(hidden.getType()) == RowKind::F32 ? plan::Encoding::F32 : plan::Encoding::Q8x2,
        lowering.bufferOf(hidden)});
   return success();
 }

@@ -1,7 +1,7 @@
 //===- SectionLowering.h - Lowers one function to one list of launches ----===//
 //
 // Each op becomes one launch: its operands are looked up, its results get a location, a kernel is built. The
-// type of a value gives its encoding (RowForms.h), its producer determines its number of rows, and its
+// type of a value gives its encoding (RowEncodings.h), its producer determines its number of rows, and its
 // location is fixed when its producer is lowered, or earlier for values that come from or go to other
 // sections (`bind`).
 //===----------------------------------------------------------------------===//
@@ -9,7 +9,7 @@
 
 #include "dialects/plan/ops/Section.h"
 #include "passes/lowering/ProgramBuilder.h"
-#include "passes/lowering/RowForms.h"
+#include "passes/lowering/RowEncodings.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/IRMapping.h"
@@ -23,7 +23,7 @@ class EmbedPositionsOp;
 class FusedOp;
 class KvAppendOp;
 class PermuteOp;
-class RoundOp;
+class CastOp;
 class RouteOp;
 class RowOpInterface;
 } // namespace ingot::lm
@@ -54,7 +54,7 @@ private:
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerEmbed(lm::EmbedOp op);
   mlir::LogicalResult lowerEmbedPositions(lm::EmbedPositionsOp op);
-  mlir::LogicalResult lowerRound(lm::RoundOp op);
+  mlir::LogicalResult lowerCast(lm::CastOp op);
   mlir::LogicalResult lowerMatmul(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
                                   llvm::StringRef hint);
   mlir::LogicalResult lowerRowwise(mlir::Operation *top, llvm::ArrayRef<mlir::Operation *> ops,
@@ -88,7 +88,7 @@ private:
   /// The memory of a state, identified by one of its values.
   LaunchOperand stateOperand(mlir::Value value);
   /// The location of a result: where it is bound, or in place of a value of `read` (row by row) that has no
-  /// reader after its producer, or in a new buffer.
+  /// consumer after its producer, or in a new buffer.
   LaunchOperand output(llvm::StringRef hint, mlir::Value result,
                        llvm::ArrayRef<mlir::Value> read = {});
   /// True if no op after `top` reads the value (and it does not leave the section).

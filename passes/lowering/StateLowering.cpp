@@ -35,7 +35,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   // Follow the chain of keys from the append, and that of queries from the region's other result.
   struct Chain {
     Value start;
-    lm::ScaleByPositionOp growth = {};
+    lm::ScaleByPositionOp temperature = {};
     lm::RopeOp rope = {};
     lm::NormInterface norm = {};
     bool normAfter = false; ///< after the rotation
@@ -49,7 +49,7 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
       to = op;
       chain.start = op.getX();
     };
-    take(chain.growth);
+    take(chain.temperature);
     take(chain.norm);
     take(chain.rope);
     chain.normAfter = chain.norm && chain.rope;
@@ -79,9 +79,10 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
   int64_t headDim = cast<kernel::KvPoolType>(pool.type).getHeadDim();
   const ProgramBuilder::Table *table = k.rope ? program.tableFor(k.rope) : nullptr;
 
-  // q is written in place, so the unrotated rows must have no later reader; the order of ops rules them out.
+  // q is written in place, so the unrotated rows must have no later consumer; the order of ops rules them
+  // out.
   if (qOutside != q.start && !diesAt(q.start, top))
-    return append.emitOpError("expects the queries before rotation to have no later reader");
+    return append.emitOpError("expects the queries before rotation to have no later consumer");
   SmallVector<LaunchOperand> operands{operand(q.start), operand(k.start), operand(append.getV())};
   if (table)
     operands.push_back(table->rows);
@@ -89,19 +90,20 @@ LogicalResult SectionLowering::lowerRopeAppend(Operation *top, ArrayRef<Operatio
     operands.push_back(operand(q.norm.getWeight()));
   if (k.norm)
     operands.push_back(operand(k.norm.getWeight()));
-  if (q.growth)
-    operands.push_back(operand(q.growth.getFactors()));
+  if (q.temperature)
+    operands.push_back(operand(q.temperature.getFactors()));
   operands.push_back(pool);
   launch("rope_append", operands, [&](ImplicitLocOpBuilder &b, ValueRange args) {
     size_t at = 3;
     Value tableArg = table ? args[at++] : Value(), qNorm = q.norm ? args[at++] : Value(),
-          kNorm = k.norm ? args[at++] : Value(), growth = q.growth ? args[at++] : Value();
+          kNorm = k.norm ? args[at++] : Value(), temperature = q.temperature ? args[at++] : Value();
     lm::NormInterface norm = q.norm ? q.norm : k.norm;
     kernel::RopeAppendOp::create(
-        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, growth, args[at],
-        lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
+        b, /*rotated=*/Type(), args[0], args[1], args[2], tableArg, qNorm, kNorm, temperature,
+        args[at], lm::widthOf(q.start) / headDim, k.rope ? k.rope.getStyle() : lm::RopeStyle::Half,
         norm ? norm.getEps() : APFloat(0.0f), norm ? norm.getWeightOffset() : APFloat(0.0f),
-        q.normAfter || k.normAfter, norm && norm.isCentred(), q.growth ? q.growth.getPeriod() : 1);
+        q.normAfter || k.normAfter, norm && norm.isCentred(),
+        q.temperature ? q.temperature.getPeriod() : 1);
   });
   if (qOutside != q.start)
     bind(qOutside, refs[q.start]);

@@ -1,7 +1,7 @@
 //===- LaunchNatives.cpp - Functions on launches for patterns --------------===//
 //
 // Launches pass rows to each other through buffers, which PDL patterns cannot follow: these functions find
-// the readers of a launch's rows. A launch is op<plan.launch>; each function accepts any op, and fails for
+// the consumers of a launch's rows. A launch is op<plan.launch>; each function accepts any op, and fails for
 // other ops.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Rows.h"
@@ -13,9 +13,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using patterns::asks;
-using patterns::does;
+using patterns::constraint;
 using patterns::Native;
+using patterns::rewrite;
 using patterns::Run;
 
 static StringRef textOf(Attribute attribute) {
@@ -28,7 +28,7 @@ static std::optional<int64_t> number(Attribute attribute) {
 }
 
 //===----------------------------------------------------------------------===//
-// Questions
+// Constraints
 //===----------------------------------------------------------------------===//
 
 static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute name) {
@@ -37,51 +37,52 @@ static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute na
 }
 
 /// The arguments that the launch passes for rows that its kernel writes and does not read, with their types.
-static SmallVector<std::pair<kernel::RowsType, Attribute>> rowsMadeBy(plan::LaunchOp launch) {
-  SmallVector<std::pair<kernel::RowsType, Attribute>> made;
+static SmallVector<std::pair<kernel::ActivationType, Attribute>>
+rowsProducedBy(plan::LaunchOp launch) {
+  SmallVector<std::pair<kernel::ActivationType, Attribute>> made;
   Block *body = launch.anchor()->getBlock();
   for (auto [effect, argument, passed] :
        llvm::zip(launch.operandEffects(), body->getArguments(), launch.getArgs()))
-    if (auto rows = dyn_cast<kernel::RowsType>(argument.getType()); rows && effect.writes)
+    if (auto rows = dyn_cast<kernel::ActivationType>(argument.getType()); rows && effect.writes)
       made.push_back({rows, passed});
   return made;
 }
 
-static LogicalResult makesRows(PatternRewriter &, Operation *op, Attribute form) {
+static LogicalResult producesRows(PatternRewriter &, Operation *op, Attribute encoding) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
-  std::optional<kernel::RowKind> kind = kernel::symbolizeRowKind(textOf(form));
+  std::optional<kernel::RowKind> kind = kernel::symbolizeRowKind(textOf(encoding));
   if (!launch || !kind)
     return failure();
   if (auto rowwise = dyn_cast<kernel::RowwiseOp>(launch.anchor());
       rowwise && (rowwise.getRoutes() || rowwise.getRowsOfToken() > 1))
     return failure();
-  return success(llvm::any_of(rowsMadeBy(launch),
+  return success(llvm::any_of(rowsProducedBy(launch),
                               [&](const auto &rows) { return rows.first.getKind() == *kind; }));
 }
 
-static LogicalResult makesWidth(PatternRewriter &, Operation *op, Attribute width) {
+static LogicalResult producesWidth(PatternRewriter &, Operation *op, Attribute width) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
   std::optional<int64_t> n = number(width);
-  return success(launch && n && llvm::any_of(rowsMadeBy(launch), [&](const auto &rows) {
+  return success(launch && n && llvm::any_of(rowsProducedBy(launch), [&](const auto &rows) {
                    return rows.first.getN() == *n;
                  }));
 }
 
-static LogicalResult hasReaders(PatternRewriter &, Operation *op, Attribute count) {
+static LogicalResult hasConsumers(PatternRewriter &, Operation *op, Attribute count) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
   std::optional<int64_t> n = number(count);
   if (!launch || !n)
     return failure();
-  int64_t readers = 0;
-  const auto made = rowsMadeBy(launch);
+  int64_t consumers = 0;
+  const auto made = rowsProducedBy(launch);
   for (plan::LaunchOp other : launchesBehind(launch)) {
     bool reads = false;
     for (auto [effect, passed] : llvm::zip(other.operandEffects(), other.getArgs()))
       reads |= effect.reads &&
                llvm::any_of(made, [&](const auto &rows) { return rows.second == passed; });
-    readers += reads;
+    consumers += reads;
   }
-  return success(readers == *n);
+  return success(consumers == *n);
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,12 +105,12 @@ using WhyNot = std::string (Compositions::*)(plan::LaunchOp);
 using Compose = bool (Compositions::*)(plan::LaunchOp, StringRef, int64_t);
 
 template <WhyNot whyNot>
-static LogicalResult canGo(PatternRewriter &, Attribute name, Operation *op) {
+static LogicalResult canFuse(PatternRewriter &, Attribute name, Operation *op) {
   std::string why = whyNotHere(op);
   if (why.empty())
     why = (Run::compositions()->*whyNot)(cast<plan::LaunchOp>(op));
   if (!why.empty())
-    patterns::sayMissed(op, textOf(name), why);
+    patterns::emitMissed(op, textOf(name), why);
   return success(why.empty());
 }
 
@@ -119,7 +120,7 @@ static void compose(Operation *op, Attribute name, Attribute most, Compose how) 
   if (why.empty() && (!limit || *limit < 1))
     why = "steps have at least one token: attr<\"8\">";
   if (!why.empty())
-    patterns::sayMissed(op, textOf(name), why);
+    patterns::emitMissed(op, textOf(name), why);
   if (!why.empty() || !(Run::compositions()->*how)(cast<plan::LaunchOp>(op), textOf(name), *limit))
     Run::leaveAsItWas();
 }
@@ -133,17 +134,21 @@ template <Compose how> static void composeAny(PatternRewriter &, Attribute name,
 }
 
 static constexpr Native kNatives[] = {
-    asks<isAnchoredBy>("IsAnchoredBy(operation, attribute)"),
-    asks<makesRows>("MakesRows(operation, attribute)"),
-    asks<makesWidth>("MakesWidth(operation, attribute)"),
-    asks<hasReaders>("HasReaders(operation, attribute)"),
-    asks<canGo<&Compositions::whyNotIntoReaders>>("CanGoIntoReaders(attribute, operation)"),
-    asks<canGo<&Compositions::whyNotIntoMaker>>("CanGoIntoMaker(attribute, operation)"),
-    does<composeAny<&Compositions::intoReaders>>("IntoReaders(attribute, operation)"),
-    does<composeAny<&Compositions::intoMaker>>("IntoMaker(attribute, operation)"),
-    does<composeUpTo<&Compositions::intoReaders>>(
-        "IntoReadersUpTo(attribute, operation, attribute)"),
-    does<composeUpTo<&Compositions::intoMaker>>("IntoMakerUpTo(attribute, operation, attribute)"),
+    constraint<isAnchoredBy>("IsAnchoredBy(operation, attribute)"),
+    constraint<producesRows>("ProducesRows(operation, attribute)"),
+    constraint<producesWidth>("ProducesWidth(operation, attribute)"),
+    constraint<hasConsumers>("HasConsumers(operation, attribute)"),
+    constraint<canFuse<&Compositions::whyNotIntoConsumers>>(
+        "CanFuseIntoConsumers(attribute, operation)"),
+    constraint<canFuse<&Compositions::whyNotIntoProducer>>(
+        "CanFuseIntoProducer(attribute, operation)"),
+    rewrite<composeAny<&Compositions::fuseIntoConsumers>>(
+        "FuseIntoConsumers(attribute, operation)"),
+    rewrite<composeAny<&Compositions::fuseIntoProducer>>("FuseIntoProducer(attribute, operation)"),
+    rewrite<composeUpTo<&Compositions::fuseIntoConsumers>>(
+        "FuseIntoConsumersUpTo(attribute, operation, attribute)"),
+    rewrite<composeUpTo<&Compositions::fuseIntoProducer>>(
+        "FuseIntoProducerUpTo(attribute, operation, attribute)"),
 };
 
 ArrayRef<Native> patterns::launchNatives() { return kNatives; }

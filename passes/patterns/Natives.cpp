@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace ingot;
 
 SmallVector<patterns::Native> patterns::natives() {
-  SmallVector<Native> all(questions());
+  SmallVector<Native> all(constraints());
   llvm::append_range(all, regionNatives());
   llvm::append_range(all, weightNatives());
   llvm::append_range(all, scaleNatives());
@@ -62,7 +62,7 @@ static thread_local bool nothingChanged = false;
 static thread_local std::string firstFailure, missedFirst;
 /// The reasons reported for each op during a run. If an erased op's address is reused, a reason may be
 /// suppressed for the new op; this loses only a remark.
-static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> said;
+static thread_local llvm::DenseMap<Operation *, llvm::StringSet<>> emitted;
 
 patterns::Run::Run(CompiledFor whom, Compositions *compositions)
     : outer(latest), own(std::move(whom)), composed(compositions) {
@@ -73,7 +73,7 @@ patterns::Run::Run(CompiledFor whom, Compositions *compositions)
 patterns::Run::~Run() {
   latest = outer;
   if (!latest)
-    said.clear();
+    emitted.clear();
 }
 const patterns::CompiledFor &patterns::Run::whom() {
   static const CompiledFor nobody;
@@ -89,12 +89,12 @@ void patterns::Run::fail(const std::string &why) {
 std::string patterns::Run::failure() { return std::exchange(firstFailure, ""); }
 const std::string &patterns::Run::firstMissed() { return missedFirst; }
 
-void patterns::sayMissed(Operation *op, StringRef name, const std::string &why) {
+void patterns::emitMissed(Operation *op, StringRef name, const std::string &why) {
   if (isa_and_present<lm::FusedOp>(op->getParentOp()))
     return; // ops inside a fused op were not missed
   const std::string words = (name + ": " + why).str();
   if (missedFirst.empty())
     missedFirst = words;
-  if (said[op].insert(words).second)
+  if (emitted[op].insert(words).second)
     remarkMissed(op, name, why);
 }

@@ -5,7 +5,7 @@
 // number of arguments is undefined behaviour), so the reader of a pattern file first checks signatureOf
 // against this list.
 //
-//   Questions.cpp        constraints, and arithmetic on attributes
+//   Constraints.cpp      constraints, and arithmetic on attributes
 //   RegionNatives.cpp    Fuse, Missed, and whether targets have a launch
 //   WeightNatives.cpp    weights made of rows of other weights
 //   ScaleNatives.cpp     weights multiplied by vectors
@@ -39,18 +39,18 @@ struct Native {
 };
 
 /// A constraint (evaluated by a match), or a function that a rewrite calls.
-template <auto function> constexpr Native asks(llvm::StringLiteral signature) {
+template <auto function> constexpr Native constraint(llvm::StringLiteral signature) {
   return {signature, true, [](mlir::PDLPatternModule &patterns, llvm::StringRef name) {
             patterns.registerConstraintFunction(name, *function);
           }};
 }
-template <auto function> constexpr Native does(llvm::StringLiteral signature) {
+template <auto function> constexpr Native rewrite(llvm::StringLiteral signature) {
   return {signature, false, [](mlir::PDLPatternModule &patterns, llvm::StringRef name) {
             patterns.registerRewriteFunction(name, *function);
           }};
 }
 
-llvm::ArrayRef<Native> questions();
+llvm::ArrayRef<Native> constraints();
 llvm::ArrayRef<Native> regionNatives();
 llvm::ArrayRef<Native> weightNatives();
 llvm::ArrayRef<Native> scaleNatives();
@@ -107,6 +107,6 @@ private:
 };
 
 /// Emits a missed remark for `op`, unless this run has already emitted the same one for it.
-void sayMissed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
+void emitMissed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
 
 } // namespace ingot::patterns

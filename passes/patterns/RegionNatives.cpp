@@ -2,14 +2,14 @@
 #include "dialects/lm/LmOps.h"
 #include "passes/fusion/OneLaunch.h"
 #include "passes/lowering/RegionShape.h"
-#include "passes/lowering/RowForms.h"
+#include "passes/lowering/RowEncodings.h"
 #include "passes/patterns/Natives.h"
 
 using namespace mlir;
 using namespace ingot;
-using patterns::asks;
-using patterns::does;
+using patterns::constraint;
 using patterns::Native;
+using patterns::rewrite;
 using patterns::Run;
 
 static StringRef textOf(Attribute attribute) {
@@ -20,7 +20,7 @@ static StringRef textOf(Attribute attribute) {
 /// Emits a remark and leaves the program unchanged.
 static void missed(PatternRewriter &, Attribute name, Attribute why, Operation *op) {
   Run::leaveAsItWas();
-  patterns::sayMissed(op, textOf(name), textOf(why).str());
+  patterns::emitMissed(op, textOf(name), textOf(why).str());
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,7 +62,7 @@ static std::optional<std::string> whyNotOnTargets(const OpGroup &group) {
 }
 
 /// The ops that define these values.
-static OpGroup makersOf(ValueRange values) {
+static OpGroup producersOf(ValueRange values) {
   OpGroup group;
   for (Value value : values)
     if (Operation *op = value ? value.getDefiningOp() : nullptr)
@@ -99,13 +99,13 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
         "Fuse: " + StringRef(given).take_front(80).str() +
         " is not a valid region name: a letter, then letters, digits and _, at most 64 characters");
   }
-  OpGroup group = makersOf(values);
+  OpGroup group = producersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
     return Run::leaveAsItWas();
   Operation *last = values.back().getDefiningOp() ? values.back().getDefiningOp() : group.back();
   if (auto why = whyNoRegion(group, whyNot)) {
     Run::leaveAsItWas();
-    return patterns::sayMissed(last, textOf(name), *why);
+    return patterns::emitMissed(last, textOf(name), *why);
   }
   OpGroup ops;
   for (Operation *op : group)
@@ -119,17 +119,18 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
 
 /// Whether Fuse would make a region of these ops. Fails if they are already in one.
 static LogicalResult targetCanFuse(PatternRewriter &, Attribute name, ValueRange values) {
-  OpGroup group = makersOf(values);
+  OpGroup group = producersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
     return failure();
   std::optional<std::string> why = whyNoRegion(group, whyNotOnTargets);
   if (why)
-    patterns::sayMissed(group.back(), textOf(name), *why);
+    patterns::emitMissed(group.back(), textOf(name), *why);
   return success(!why);
 }
 
 /// Concatenates values and lists of values into one list: a PDL match has no lists of its own.
-static LogicalResult together(PatternRewriter &, PDLResultList &results, ArrayRef<PDLValue> given) {
+static LogicalResult concatRange(PatternRewriter &, PDLResultList &results,
+                                 ArrayRef<PDLValue> given) {
   SmallVector<Value> values;
   for (const PDLValue &one : given)
     if (!one)
@@ -146,36 +147,36 @@ static LogicalResult together(PatternRewriter &, PDLResultList &results, ArrayRe
 // Norms that read a value
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Value> normReaders(Value value) {
+static SmallVector<Value> consumingNorms(Value value) {
   SmallVector<Value> norms;
-  Operation *maker = value ? value.getDefiningOp() : nullptr;
-  if (!maker)
+  Operation *producer = value ? value.getDefiningOp() : nullptr;
+  if (!producer)
     return norms;
   for (Operation *user : value.getUsers())
-    if (lm::isRowNorm(user) && user->getBlock() == maker->getBlock() &&
+    if (lm::isRowNorm(user) && user->getBlock() == producer->getBlock() &&
         !llvm::is_contained(norms, user->getResult(0)))
       norms.push_back(user->getResult(0));
   return norms;
 }
 static SmallVector<Value> readingNorms(PatternRewriter &, Value value) {
-  return normReaders(value);
+  return consumingNorms(value);
 }
 static LogicalResult hasReadingNorms(PatternRewriter &, Value value, Attribute count) {
   auto number = dyn_cast_or_null<IntegerAttr>(count);
-  return success(number && int64_t(normReaders(value).size()) == number.getInt());
+  return success(number && int64_t(consumingNorms(value).size()) == number.getInt());
 }
 
 static constexpr Native kNatives[] = {
-    does<fuseOps<whyNotOnTargets>>("Fuse(attribute, range<value>)"),
-    does<fuseOps<whyNotRowByRow>>("FuseForKernel(attribute, range<value>)"),
-    asks<targetCanFuse>("TargetCanFuse(attribute, range<value>)"),
-    asks<together>("Together(value, value) -> range<value>"),
-    asks<together>("Together(range<value>, value) -> range<value>"),
-    asks<together>("Together(value, range<value>) -> range<value>"),
-    asks<together>("Together(range<value>, range<value>) -> range<value>"),
-    does<missed>("Missed(attribute, attribute, operation)"),
-    asks<hasReadingNorms>("HasReadingNorms(value, attribute)"),
-    does<readingNorms>("ReadingNorms(value) -> range<value>"),
+    rewrite<fuseOps<whyNotOnTargets>>("Fuse(attribute, range<value>)"),
+    rewrite<fuseOps<whyNotRowByRow>>("FuseForKernel(attribute, range<value>)"),
+    constraint<targetCanFuse>("TargetCanFuse(attribute, range<value>)"),
+    constraint<concatRange>("ConcatRange(value, value) -> range<value>"),
+    constraint<concatRange>("ConcatRange(range<value>, value) -> range<value>"),
+    constraint<concatRange>("ConcatRange(value, range<value>) -> range<value>"),
+    constraint<concatRange>("ConcatRange(range<value>, range<value>) -> range<value>"),
+    rewrite<missed>("Missed(attribute, attribute, operation)"),
+    constraint<hasReadingNorms>("HasReadingNorms(value, attribute)"),
+    rewrite<readingNorms>("ReadingNorms(value) -> range<value>"),
 };
 
 ArrayRef<Native> patterns::regionNatives() { return kNatives; }

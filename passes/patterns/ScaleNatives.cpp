@@ -7,7 +7,7 @@
 //   ScaleColumns(%q, %g, 1.0)   lm.weight @blk.7.attn_q.columns_by.blk.7.attn_norm : !lm.weight<576x576, f32>
 //                                 {source = #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0>}
 //
-// A norm of whole rows without a bias is x * f(x) * (g + offset), so its readers can absorb the last factor
+// A norm of whole rows without a bias is x * f(x) * (g + offset), so its consumers can absorb the last factor
 // into their own columns: FoldNorm leaves a norm whose weight is 1 everywhere.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Linear.h"
@@ -18,9 +18,9 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
-using patterns::asks;
-using patterns::does;
+using patterns::constraint;
 using patterns::Native;
+using patterns::rewrite;
 
 namespace {
 enum class Axis { Columns, Rows };
@@ -164,9 +164,9 @@ static Value ones(PatternRewriter &rewriter, Value like) {
   });
 }
 
-/// Whether the op is a norm of whole rows without a bias, and all its readers are projections that can absorb
-/// its weight into their columns.
-static bool foldsIntoReaders(Operation *op) {
+/// Whether the op is a norm of whole rows without a bias, and all its consumers are projections that can
+/// absorb its weight into their columns.
+static bool foldsIntoConsumers(Operation *op) {
   auto norm = dyn_cast<NormInterface>(op);
   if (!norm || norm.getHeads() != 1 || op->getNumOperands() != 2 || op->use_empty())
     return false;
@@ -178,19 +178,19 @@ static bool foldsIntoReaders(Operation *op) {
 }
 
 static LogicalResult canFoldNorm(PatternRewriter &, Operation *norm) {
-  return success(foldsIntoReaders(norm));
+  return success(foldsIntoConsumers(norm));
 }
 
 static void foldNorm(PatternRewriter &rewriter, Operation *op) {
-  if (!foldsIntoReaders(op)) // or it is already folded
+  if (!foldsIntoConsumers(op)) // or it is already folded
     return patterns::Run::leaveAsItWas();
   auto norm = cast<NormInterface>(op);
   const float offset = norm.getWeightOffset().convertToFloat();
-  for (Operation *reader : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in program order
-    auto projection = cast<LinearOp>(reader);
+  for (Operation *consumer : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in program order
+    auto projection = cast<LinearOp>(consumer);
     Value folded =
         scaled(rewriter, projection.getWeight(), norm.getWeight(), offset, Axis::Columns);
-    rewriter.modifyOpInPlace(reader, [&] { projection.getWeightMutable().assign(folded); });
+    rewriter.modifyOpInPlace(consumer, [&] { projection.getWeightMutable().assign(folded); });
   }
   Value one = ones(rewriter, norm.getWeight());
   rewriter.modifyOpInPlace(op, [&] {
@@ -200,13 +200,13 @@ static void foldNorm(PatternRewriter &rewriter, Operation *op) {
 }
 
 static constexpr Native kNatives[] = {
-    asks<canScaleColumns>("CanScaleColumns(value, value)"),
-    asks<canScaleRows>("CanScaleRows(value, value)"),
-    asks<canFoldNorm>("CanFoldNorm(operation)"),
-    does<scaleColumns>("ScaleColumns(value, value, attribute) -> value"),
-    does<scaleRows>("ScaleRows(value, value, attribute) -> value"),
-    does<ones>("Ones(value) -> value"),
-    does<foldNorm>("FoldNorm(operation)"),
+    constraint<canScaleColumns>("CanScaleColumns(value, value)"),
+    constraint<canScaleRows>("CanScaleRows(value, value)"),
+    constraint<canFoldNorm>("CanFoldNorm(operation)"),
+    rewrite<scaleColumns>("ScaleColumns(value, value, attribute) -> value"),
+    rewrite<scaleRows>("ScaleRows(value, value, attribute) -> value"),
+    rewrite<ones>("Ones(value) -> value"),
+    rewrite<foldNorm>("FoldNorm(operation)"),
 };
 
 ArrayRef<Native> patterns::scaleNatives() { return kNatives; }

@@ -12,9 +12,9 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
-using patterns::asks;
-using patterns::does;
+using patterns::constraint;
 using patterns::Native;
+using patterns::rewrite;
 
 //===----------------------------------------------------------------------===//
 // Ranges of row orders
@@ -198,9 +198,9 @@ static Value concatRows(PatternRewriter &rewriter, ValueRange weights) {
 }
 
 static constexpr Native kNatives[] = {
-    asks<canConcatRows>("CanConcatRows(value, value)"),
-    does<rows>("Rows(value, attribute, attribute) -> value"),
-    does<concatRows>("ConcatRows(range<value>) -> value"),
+    constraint<canConcatRows>("CanConcatRows(value, value)"),
+    rewrite<rows>("Rows(value, attribute, attribute) -> value"),
+    rewrite<concatRows>("ConcatRows(range<value>) -> value"),
 };
 
 ArrayRef<Native> patterns::weightNatives() { return kNatives; }

@@ -49,7 +49,7 @@ Traffic trafficOf(kernel::FuncOp fn) {
     Type type = argument.getType();
     if (isa<kernel::WorkspaceType>(type))
       continue;
-    if (auto rows = dyn_cast<kernel::RowsType>(type))
+    if (auto rows = dyn_cast<kernel::ActivationType>(type))
       perItem += (effect.reads + effect.writes) * rows.rowBytes() * op.rowsOfUnit(argument);
     else if (auto routes = dyn_cast<kernel::RoutesType>(type))
       perItem += (effect.reads + effect.writes) * routes.bytesPerToken();

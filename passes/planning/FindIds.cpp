@@ -6,8 +6,8 @@
 //
 // argmax is left out of steps where the head updates the keys.
 //
-// The section is the last one of the entry. Keys and sums are 0 between steps: their last reader resets them.
-// Ids are kept for the next step, which may begin with them. All three therefore outlive the step.
+// The section is the last one of the entry. Keys and sums are 0 between steps: their last consumer resets
+// them. Ids are kept for the next step, which may begin with them. All three therefore outlive the step.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Ids.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -25,14 +25,14 @@ namespace ingot {
 
 using namespace mlir;
 using namespace ingot;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 namespace {
 
 /// A buffer of rows, as kernels see it.
 struct RowBuffer {
-  RowsType type;
+  ActivationType type;
   FlatSymbolRefAttr symbol;
 };
 
@@ -46,17 +46,17 @@ public:
 
   void build() {
     const int64_t vocabulary = program.getVocab();
-    const RowBuffer logits{RowsType::get(context, vocabulary, RowKind::F32),
+    const RowBuffer logits{ActivationType::get(context, vocabulary, RowKind::F32),
                            entry.outputOf(plan::OutputRole::Logits).getBufferAttr()};
-    RowBuffer keys{RowsType::get(context, 1, RowKind::Key), {}};
+    RowBuffer keys{ActivationType::get(context, 1, RowKind::Key), {}};
     if (plan::OutputOp raised = entry.outputOf(plan::OutputRole::Keys))
       keys.symbol = raised.getBufferAttr();
     else
       keys = buffer("greedy_keys", keys.type);
-    const RowBuffer ids = buffer("greedy_ids", RowsType::get(context, 1, RowKind::I32)),
-                    sums =
-                        buffer("draw_sums", RowsType::get(context, target.drawSumsBytes(vocabulary),
-                                                          RowKind::Bytes));
+    const RowBuffer ids = buffer("greedy_ids", ActivationType::get(context, 1, RowKind::I32)),
+                    sums = buffer("draw_sums",
+                                  ActivationType::get(context, target.drawSumsBytes(vocabulary),
+                                                      RowKind::Bytes));
     const uint64_t folded = rowsRaised(keys);
 
     OpBuilder b(entry);
@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  RowBuffer buffer(StringRef name, RowsType type) {
+  RowBuffer buffer(StringRef name, ActivationType type) {
     auto b = OpBuilder::atBlockBegin(&program.getBody().front());
     plan::BufferOp::create(b, loc, name, plan::BufferClass::PerRow, roundUp(type.rowBytes(), 64),
                            IntegerAttr(), /*persistent=*/true);

@@ -1,4 +1,4 @@
-//===- WeightFormats.cpp - Retype weights and their readers ---------------===//
+//===- WeightFormats.cpp - Retype weights and their consumers -------------===//
 #include "passes/quantize/WeightFormats.h"
 #include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Layers.h"

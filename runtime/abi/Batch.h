@@ -22,7 +22,7 @@ namespace ingot {
 constexpr int64_t kPageTokens = 32;    ///< positions per KV page
 constexpr int64_t kAttentionTile = 16; ///< maximum query tokens of one attention tile
 constexpr int64_t kGreedyRows = 64;    ///< maximum logits rows of a greedy step on a CPU
-constexpr int64_t kMostShares = 1024;  ///< maximum splits of a GPU's attention beyond one per tile
+constexpr int64_t kMostSplits = 1024;  ///< maximum splits of a GPU's attention beyond one per tile
 
 /// Up to kAttentionTile consecutive tokens of one sequence.
 struct AttentionTile {
@@ -35,8 +35,8 @@ struct AttentionTile {
 /// On GPUs: the split of a decode tile that one block processes, for each KV head. Of the n KV chunks
 /// (256 positions at fixed places, codegen/cuda/device/attention.cuh) that the token may see in a layer,
 /// it takes chunks index, index + of, index + 2 of, …; if `of` exceeds n, n is used instead.
-/// cuda/AttentionShares.h assigns the splits of a step.
-struct AttentionShare {
+/// cuda/AttentionSplits.h assigns the splits of a step.
+struct AttentionSplit {
   int32_t token;    ///< row of the batch
   int32_t sequence; ///< row of the block table
   int32_t position; ///< absolute; earlier steps have written all positions before it
@@ -60,18 +60,18 @@ struct RowSampling {
   uint32_t zero;   // 36
 };
 
-/// How a sequence with tokens in the step uses its fixed states: it reads the version in slot `from` and
-/// writes versions after some of its tokens. Slot numbers are the same for all fixed states.
+/// How a sequence with tokens in the step uses its fixed states: it reads the snapshot in slot `from` and
+/// writes snapshots after some of its tokens. Slot numbers are the same for all fixed states.
 struct StateSpan {
   int32_t firstToken, tokens; ///< rows of the batch
   int32_t from;               ///< slot; -1: the state begins as zeros
   int32_t firstWrite, writes; ///< range of BatchView::stateWrites, ascending in token
   int32_t zero;
 };
-/// A version that a step writes. The slot may be the one that its own span reads, but never one that another
+/// A snapshot that a step writes. The slot may be the one that its own span reads, but never one that another
 /// span reads.
 struct StateWrite {
-  int32_t token; ///< row of the batch; the version is the state after this token
+  int32_t token; ///< row of the batch; the snapshot is the state after this token
   int32_t slot;
 };
 
@@ -100,8 +100,8 @@ struct BatchView {
   const int32_t *const *groupTables = nullptr; // 104
   // For GPUs, set by their executor, which orders the attention tiles: the first promptTiles belong to
   // prompts, the others decode (one token, the first of its sequence in the step).
-  const AttentionShare *shares = nullptr; // 112 [shareCount] for the decode tiles
-  int64_t shareCount = 0;                 // 120
+  const AttentionSplit *splits = nullptr; // 112 [splitCount] for the decode tiles
+  int64_t splitCount = 0;                 // 120
   int64_t promptTiles = 0;                // 128
   // For kernels of fixed states: one for each sequence that has tokens in the step, in order of the tokens. Null if
   // the engine has no fixed states.
@@ -111,11 +111,11 @@ struct BatchView {
 };
 static_assert(offsetof(BatchView, ids) == 32 && offsetof(BatchView, rowTokens) == 56 &&
               offsetof(BatchView, earlierIds) == 88 && offsetof(BatchView, sampling) == 96 &&
-              offsetof(BatchView, groupTables) == 104 && offsetof(BatchView, shares) == 112 &&
+              offsetof(BatchView, groupTables) == 104 && offsetof(BatchView, splits) == 112 &&
               offsetof(BatchView, stateSpans) == 136 && offsetof(BatchView, spanCount) == 144 &&
               offsetof(BatchView, stateWrites) == 152 && sizeof(BatchView) == 160 &&
               sizeof(StateSpan) == 24 && sizeof(StateWrite) == 8 && sizeof(AttentionTile) == 16 &&
-              sizeof(AttentionShare) == 32 && offsetof(RowSampling, least) == 16 &&
+              sizeof(AttentionSplit) == 32 && offsetof(RowSampling, least) == 16 &&
               offsetof(RowSampling, topK) == 28 && sizeof(RowSampling) == 40);
 
 } // namespace ingot

@@ -1,6 +1,6 @@
 //===- Limits.h - The largest models that kernels support ------------------===//
 //
-// Used by verifiers, generators, the loader and the compatibility matrix (compiler/console/Mixes.h).
+// Used by verifiers, generators, the loader and the compatibility matrix (compiler/console/Compatibility.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 

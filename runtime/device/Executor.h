@@ -97,7 +97,7 @@ public:
   virtual PageMover *pageMover() { return nullptr; }
 
   /// The memory that was allocated, by part.
-  virtual const MemoryStatement &memory() const = 0;
+  virtual const MemoryPlan &memory() const = 0;
   /// Number of KV pages in each state's pool.
   int64_t pages() const { return int64_t(memory().pages); }
   /// The program of the engine that this executor runs.

@@ -284,7 +284,7 @@ ingot_status ingot_metrics(ingot_executor *executor, char **text, size_t *size,
 ingot_status ingot_model_get(ingot_executor *executor, ingot_model *model) {
   const service::ServedModel &served = executor->impl->model();
   const runtime::Session &session = served.session();
-  const runtime::MemoryStatement &memory = session.memory();
+  const runtime::MemoryPlan &memory = session.memory();
   ingot_model out{};
   out.name = served.name().c_str();
   out.fingerprint = served.fingerprint().c_str();

@@ -192,10 +192,10 @@ void memoryText(std::string &out, const EngineFile &engine, const MemoryLimits &
       e.bytes_per_slot()
           ? (" + " + std::to_string(e.bytes_per_slot()) + " per slot of fixed states").c_str()
           : "");
-  if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
-    out += statement->text();
+  if (Result<MemoryPlan> planned = memoryPlan(engine, limits, e))
+    out += planned->text();
   else
-    out += "  " + statement.error().what + "\n";
+    out += "  " + planned.error().what + "\n";
 }
 
 } // namespace

@@ -70,9 +70,9 @@ struct KvPages {
   uint64_t pageBytes = 0;
 };
 
-/// For fixed states, the prefix cache keeps one version for every kSnapshotPages pages of a prompt.
+/// For fixed states, the prefix cache keeps one snapshot for every kSnapshotPages pages of a prompt.
 constexpr uint64_t kSnapshotPages = 8;
-/// Number of slots for versions of fixed states: one for each of `sequences`, plus one to write to while all
+/// Number of slots for snapshots of fixed states: one for each of `sequences`, plus one to write to while all
 /// others are held. For drafts and the prefix cache there is in addition one for every kSnapshotPages of the
 /// `pages` that the cache can keep, but these use at most a quarter of the pages' `kvBytes`.
 uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes);
@@ -81,7 +81,7 @@ uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t
 constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 
 /// The memory plan. All members are in bytes except counts such as `pages` and `pageTokens`.
-struct MemoryStatement {
+struct MemoryPlan {
   DeviceKind kind = DeviceKind::Cpu;
   MemoryLimits limits;              ///< with zeros replaced by the defaults
   uint64_t mapped = 0, weights = 0; ///< weights: bytes of those in the file
@@ -124,10 +124,10 @@ struct MemoryStatement {
 
 /// Error, exit code 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
 /// `program` is one of the engine's programs.
-Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits,
-                                        const fb::Program &program);
+Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits,
+                              const fb::Program &program);
 /// The same for the first program: the CPU's, if there is one.
-Result<MemoryStatement> memoryStatement(const EngineFile &engine, const MemoryLimits &limits);
+Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits);
 
 /// Host memory through which weights are uploaded to a GPU: the number of pieces, and the bytes of
 /// one.

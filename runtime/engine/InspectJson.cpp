@@ -251,8 +251,8 @@ void writeMemory(JsonText &j, const EngineFile &engine, const MemoryLimits &limi
   if (e.bytes_per_slot())
     j.key("bytes_per_slot").value(e.bytes_per_slot());
   j.close();
-  if (Result<MemoryStatement> statement = memoryStatement(engine, limits, e))
-    j.key("statement").raw(statement->json());
+  if (Result<MemoryPlan> planned = memoryPlan(engine, limits, e))
+    j.key("statement").raw(planned->json());
   j.key("states").open('[');
   for (const fb::State *state : *e.states()) {
     j.open('{').key("name").value(view(state->name()));

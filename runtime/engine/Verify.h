@@ -46,7 +46,7 @@
 //            E0814 the buffer of maxima of logits
 //            E0815 the buffer of hidden states
 //            E0817 attention splits
-//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/LastWords.cpp
+//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/FatalError.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
 #pragma once

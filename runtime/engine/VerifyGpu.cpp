@@ -38,7 +38,7 @@ public:
       : segment(segment), program(program), code(code), name(name), target(code.target()->str()) {}
 
   Result<void> verify() {
-    if (program.attention_shares() > kMostShares || program.attention_slots() > kMostSlots)
+    if (program.attention_shares() > kMostSplits || program.attention_slots() > kMostSlots)
       return bad("E0817", to_string(program.attention_shares()) + " shares of attention and " +
                               to_string(program.attention_slots()) + " slots for them");
     if (Result<void> ok = modules(); !ok)

@@ -16,7 +16,7 @@
 namespace ingot {
 
 /// Returns in the first thread that calls it, which reports and ends the process. Other threads wait forever.
-inline void onlyOneHasLastWords() {
+inline void onlyOneThreadReports() {
   static std::atomic_flag taken;
   if (taken.test_and_set())
     for (;;)
@@ -25,7 +25,7 @@ inline void onlyOneHasLastWords() {
 
 /// Prints E0507 and ends the process with exit code 3. Allocates nothing.
 [[noreturn]] inline void endOutOfMemory() {
-  onlyOneHasLastWords();
+  onlyOneThreadReports();
   char text[320];
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);

@@ -1,7 +1,7 @@
 //===- FixedState.h - Memory layout of a fixed state -----------------------===//
 //
 // A fixed state (of a short convolution or a recurrence) is as large for one token as for a thousand. Its
-// memory is an array of slots, each of which holds one version of it (runtime/kv/StateVersions.h):
+// memory is an array of slots, each of which holds one snapshot of it (runtime/kv/StateSnapshots.h):
 //
 //   base + slot * bytes of a slot      [ stream 0: row 0, row 1, … | pad ][ stream 1: … | pad ]
 //

@@ -9,7 +9,7 @@ namespace ingot::runtime {
 KvPool::KvPool(std::vector<KvGroup> given, int64_t maxSeqs, int64_t context, int64_t pageTokens,
                int64_t mostTokens)
     : tokensPerPage(pageTokens), stride((context + pageTokens - 1) / pageTokens),
-      taken(size_t(maxSeqs)), seatsLeft(maxSeqs) {
+      taken(size_t(maxSeqs)), slotsLeft(maxSeqs) {
   assert(maxSeqs >= 1 && context >= 1 && mostTokens >= 1 && "no sequence could ever run");
   for (const KvGroup &one : given)
     group.push_back({PagePool(one.pages, pageTokens), one.window,
@@ -32,10 +32,10 @@ int64_t KvPool::pagesInUse() const {
   return sum;
 }
 
-int64_t KvPool::pagesKept() const {
+int64_t KvPool::pagesCached() const {
   int64_t sum = 0;
   for (const Group &own : group)
-    sum += own.pool.kept();
+    sum += own.pool.cached();
   return sum;
 }
 
@@ -89,19 +89,19 @@ void KvPool::promise(Group &own, Part &part, int64_t pages) {
          "more pages are promised than there are");
 }
 
-int32_t KvPool::takeSeat() {
-  auto seat = std::ranges::find(taken, false);
-  assert(seat != taken.end() && "the caller has looked for a seat");
-  *seat = true;
-  --seatsLeft;
-  return int32_t(seat - taken.begin());
+int32_t KvPool::takeSlot() {
+  auto slot = std::ranges::find(taken, false);
+  assert(slot != taken.end() && "the caller has looked for a slot");
+  *slot = true;
+  --slotsLeft;
+  return int32_t(slot - taken.begin());
 }
 
 KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions, int64_t spare) {
   assert(pagesFor(positions) <= stride && "beyond the context: the caller checks that");
   assert(shared >= 0 && shared * tokensPerPage <= from && from <= positions &&
          "it continues behind what it shares");
-  if (seatsLeft == 0)
+  if (slotsLeft == 0)
     return {};
   Admission refused;
   for (const Group &own : group) {
@@ -119,28 +119,28 @@ KvPool::Admission KvPool::admit(int64_t shared, int64_t from, int64_t positions,
   }
   if (refused.missing > 0)
     return refused;
-  int32_t seat = takeSeat();
+  int32_t slot = takeSlot();
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     part.first = firstHeld(own, from);
     part.end = std::max(part.first, shared);
     part.promiseEnd = pagesFor(positions);
     for (int64_t i = part.first; i < part.end; ++i) {
       own.pool.retain(own.found[size_t(i)]);
-      entry(own, seat, i) = own.found[size_t(i)];
+      entry(own, slot, i) = own.found[size_t(i)];
     }
     promise(own, part, promiseOf(own, part));
   }
-  return {seat, 0};
+  return {slot, 0};
 }
 
 int32_t KvPool::fork(int32_t parent, int64_t positions) {
   assert(taken[size_t(parent)] && "the parent has no pages");
-  if (seatsLeft == 0)
+  if (slotsLeft == 0)
     return -1;
-  int32_t seat = takeSeat();
+  int32_t slot = takeSlot();
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     const Part &from = own.parts[size_t(parent)];
     part.first = from.first;
     part.end = part.promiseEnd = std::min(from.end, pagesFor(positions));
@@ -148,56 +148,56 @@ int32_t KvPool::fork(int32_t parent, int64_t positions) {
     for (int64_t i = part.first; i < part.end; ++i) {
       int32_t page = entry(own, parent, i);
       own.pool.retain(page);
-      entry(own, seat, i) = page;
+      entry(own, slot, i) = page;
     }
   }
-  return seat;
+  return slot;
 }
 
-bool KvPool::extend(int32_t seat, int64_t positions) {
+bool KvPool::extend(int32_t slot, int64_t positions) {
   int64_t end = pagesFor(positions);
-  assert(taken[size_t(seat)] && end <= stride && "a free seat, or beyond its row of the table");
+  assert(taken[size_t(slot)] && end <= stride && "a free slot, or beyond its row of the table");
   for (const Group &own : group) {
-    const Part &part = own.parts[size_t(seat)];
+    const Part &part = own.parts[size_t(slot)];
     int64_t beyond = end - part.end - part.promised;
     if (beyond > 0 && beyond > own.pool.available() - own.promised)
       return false;
   }
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     if (part.end >= end)
       continue;
     const int64_t left = part.promised - (end - part.end);
     for (; part.end < end; ++part.end)
-      entry(own, seat, part.end) = own.pool.allocate();
+      entry(own, slot, part.end) = own.pool.allocate();
     promise(own, part, left);
   }
   return true;
 }
 
-bool KvPool::isShared(int32_t seat, int64_t position) const {
+bool KvPool::isShared(int32_t slot, int64_t position) const {
   int64_t index = position / tokensPerPage;
   return std::ranges::any_of(group, [&](const Group &own) {
-    return index < own.parts[size_t(seat)].end &&
-           own.pool.holdersOf(own.table[size_t(seat * stride + index)]) > 1;
+    return index < own.parts[size_t(slot)].end &&
+           own.pool.holdersOf(own.table[size_t(slot * stride + index)]) > 1;
   });
 }
 
-bool KvPool::makeOwn(int32_t seat, int64_t position, PageMover *mover) {
+bool KvPool::makeOwn(int32_t slot, int64_t position, PageMover *mover) {
   int64_t index = position / tokensPerPage;
   assert(std::ranges::all_of(group,
                              [&](const Group &own) {
-                               const Part &part = own.parts[size_t(seat)];
+                               const Part &part = own.parts[size_t(slot)];
                                return part.first <= index && index < part.end;
                              }) &&
          "a group holds no page of this position");
   for (const Group &own : group)
-    if (own.pool.holdersOf(own.table[size_t(seat * stride + index)]) > 1 &&
+    if (own.pool.holdersOf(own.table[size_t(slot * stride + index)]) > 1 &&
         own.pool.available() - own.promised < 1)
       return false;
   for (size_t g = 0; g < group.size(); ++g) {
     Group &own = group[g];
-    int32_t &page = entry(own, seat, index);
+    int32_t &page = entry(own, slot, index);
     if (own.pool.holdersOf(page) == 1)
       continue;
     int32_t fresh = own.pool.allocate();
@@ -209,22 +209,22 @@ bool KvPool::makeOwn(int32_t seat, int64_t position, PageMover *mover) {
   return true;
 }
 
-void KvPool::name(int32_t seat, int64_t index, const NamedPrefix &prefix) {
+void KvPool::name(int32_t slot, int64_t index, const NamedPrefix &prefix) {
   assert(index >= 0 && size_t(index) + 1 < prefix.names.size() && "the page has no name yet");
   auto tokens = prefix.tokens.subspan(size_t(index * tokensPerPage), size_t(tokensPerPage));
   for (Group &own : group)
-    if (const Part &part = own.parts[size_t(seat)]; part.first <= index && index < part.end)
-      own.pool.name(entry(own, seat, index), prefix.names[size_t(index)],
+    if (const Part &part = own.parts[size_t(slot)]; part.first <= index && index < part.end)
+      own.pool.name(entry(own, slot, index), prefix.names[size_t(index)],
                     prefix.names[size_t(index) + 1], tokens);
 }
 
-void KvPool::retract(int32_t seat, int64_t positions) {
+void KvPool::retract(int32_t slot, int64_t positions) {
   const int64_t end = pagesFor(positions);
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     const int64_t before = part.end;
     while (part.end > std::max(end, part.first)) {
-      int32_t &page = entry(own, seat, --part.end);
+      int32_t &page = entry(own, slot, --part.end);
       assert(own.pool.holdersOf(page) == 1 && !own.pool.isNamed(page) &&
              "pages of drafts are neither shared nor named");
       own.pool.release(page);
@@ -235,15 +235,15 @@ void KvPool::retract(int32_t seat, int64_t positions) {
   }
 }
 
-void KvPool::trim(int32_t seat, int64_t position) {
+void KvPool::trim(int32_t slot, int64_t position) {
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     int64_t first = std::min(firstHeld(own, position), part.end);
     if (first <= part.first)
       continue;
     const int64_t before = own.pool.available();
     for (; part.first < first; ++part.first) {
-      int32_t &page = entry(own, seat, part.first);
+      int32_t &page = entry(own, slot, part.first);
       own.pool.release(page);
       page = 0;
     }
@@ -252,14 +252,14 @@ void KvPool::trim(int32_t seat, int64_t position) {
   }
 }
 
-void KvPool::release(int32_t seat) {
-  assert(taken[size_t(seat)] && "released twice");
+void KvPool::release(int32_t slot) {
+  assert(taken[size_t(slot)] && "released twice");
   for (Group &own : group) {
-    Part &part = own.parts[size_t(seat)];
+    Part &part = own.parts[size_t(slot)];
     // Releases the last pages first, so that they are evicted first among cached pages: a page cannot be
     // found without those before it.
     for (int64_t i = part.end; i-- > part.first;) {
-      int32_t &page = entry(own, seat, i);
+      int32_t &page = entry(own, slot, i);
       own.pool.release(page);
       page = 0;
     }
@@ -267,15 +267,15 @@ void KvPool::release(int32_t seat) {
     own.promised -= part.promised;
     part = {};
   }
-  taken[size_t(seat)] = false;
-  ++seatsLeft;
+  taken[size_t(slot)] = false;
+  ++slotsLeft;
 }
 
-int64_t KvPool::releasable(int32_t seat, size_t g) const {
-  const Part &part = partOf(g, seat);
+int64_t KvPool::releasable(int32_t slot, size_t g) const {
+  const Part &part = partOf(g, slot);
   int64_t pages = part.promised;
   for (int64_t i = part.first; i < part.end; ++i)
-    pages += group[g].pool.holdersOf(page(seat, g, i)) == 1;
+    pages += group[g].pool.holdersOf(page(slot, g, i)) == 1;
   return pages;
 }
 

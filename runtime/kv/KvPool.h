@@ -2,13 +2,13 @@
 //
 // A group is the set of layer slots with the same attention window. Each layer slot of a group has a pool
 // with the same number of pages (KernelAbi.h), and a page number denotes the same positions in all of them. A
-// group therefore has one PagePool and one block table. A running sequence has a sequence slot (`seat`), the
+// group therefore has one PagePool and one block table. A running sequence has a sequence slot, the
 // same row of the block tables in all groups:
 //
 //   block table            page 0    1    2    3    4    5    6    7
-//   seat 0: [2 5 7 .]           .    .    A    AB   .    A    .    A
-//   seat 1: [2 3 . .]      page 2: positions 0..31 of both sequences, which have a common prefix
-//   seat 2: [6 4 . .]      pages 4, 6: cached for later sequences with the prefix of one that has ended
+//   slot 0: [2 5 7 .]           .    .    A    AB   .    A    .    A
+//   slot 1: [2 3 . .]      page 2: positions 0..31 of both sequences, which have a common prefix
+//   slot 2: [6 4 . .]      pages 4, 6: cached for later sequences with the prefix of one that has ended
 //
 // With a window W, attention looks back at most W - 1 positions: trim() frees older pages, and the group
 // needs pages for a window rather than a context.
@@ -60,15 +60,15 @@ public:
   // Sums over all groups.
   int64_t totalPages() const;
   int64_t pagesInUse() const;
-  int64_t pagesKept() const;
+  int64_t pagesCached() const;
   /// Whether a sequence of that many positions could ever run.
   bool fits(int64_t positions) const;
 
-  int64_t seats() const { return int64_t(taken.size()); }
-  int64_t freeSeats() const { return seatsLeft; }
+  int64_t slots() const { return int64_t(taken.size()); }
+  int64_t freeSlots() const { return slotsLeft; }
   const int32_t *blockTable(size_t g = 0) const {
     return group[g].table.data();
-  } ///< [seats][stride]
+  } ///< [slots][stride]
   int64_t blockTableStride() const { return stride; }
 
   /// The number of leading pages that are found by name and after which a sequence can continue: in every
@@ -76,7 +76,7 @@ public:
   int64_t match(const NamedPrefix &prefix);
 
   struct Admission {
-    int32_t seat = -1;   ///< -1: refused for now
+    int32_t slot = -1;   ///< -1: refused for now
     int64_t missing = 0; ///< pages lacking in the group that lacks most; 0: no slot is free
   };
   /// A sequence slot that continues at position `from` and is promised pages up to `positions`, if `spare`
@@ -84,47 +84,47 @@ public:
   /// are shared.
   Admission admit(int64_t shared, int64_t from, int64_t positions, int64_t spare = 0);
   /// For a sequence that begins at 0 and shares nothing; -1: refused for now.
-  int32_t admit(int64_t positions) { return admit(0, 0, positions).seat; }
+  int32_t admit(int64_t positions) { return admit(0, 0, positions).slot; }
   /// A sequence slot that shares the pages of another for positions [0, positions) and has no promise; -1: no
   /// slot is free.
-  int32_t fork(int32_t seat, int64_t positions);
+  int32_t fork(int32_t slot, int64_t positions);
 
   /// Allocates pages for positions [0, positions) of the slot. Fails, changing nothing, if the promise does
   /// not cover them and a group has none available; never fails within the promise.
-  bool extend(int32_t seat, int64_t positions);
+  bool extend(int32_t slot, int64_t positions);
   /// Whether the page of `position` has another holder, and so must not be written.
-  bool isShared(int32_t seat, int64_t position) const;
+  bool isShared(int32_t slot, int64_t position) const;
   /// Replaces the slot's page at that position by a private one, with the same contents if `mover` is not
   /// null, else with undefined contents. Fails, changing nothing, if no page is available.
-  bool makeOwn(int32_t seat, int64_t position, PageMover *mover);
+  bool makeOwn(int32_t slot, int64_t position, PageMover *mover);
   /// Names the slot's page `index`; prefix.names must have at least index + 2 entries.
-  void name(int32_t seat, int64_t index, const NamedPrefix &prefix);
+  void name(int32_t slot, int64_t index, const NamedPrefix &prefix);
   /// Rolls back to `positions`: returns later pages, which count towards the promise again. They must come
   /// from extend(), and be neither named nor shared.
-  void retract(int32_t seat, int64_t positions);
+  void retract(int32_t slot, int64_t positions);
   /// Frees the pages that are no longer visible when the next token is at `position`.
-  void trim(int32_t seat, int64_t position);
+  void trim(int32_t slot, int64_t position);
   /// Frees the pages, the promise and the slot.
-  void release(int32_t seat);
+  void release(int32_t slot);
 
   /// Pages [first, end) of the slot in the group; earlier ones are outside the window.
   struct Held {
     int64_t first, end;
   };
-  Held held(int32_t seat, size_t g) const {
-    const Part &part = partOf(g, seat);
+  Held held(int32_t slot, size_t g) const {
+    const Part &part = partOf(g, slot);
     return {part.first, part.end};
   }
-  int32_t page(int32_t seat, size_t g, int64_t index) const {
-    return group[g].table[size_t(seat * stride + index)];
+  int32_t page(int32_t slot, size_t g, int64_t index) const {
+    return group[g].table[size_t(slot * stride + index)];
   }
   /// Pages of which a slot is certain: those it holds, and those it is promised (in the first group).
-  int64_t surePages(int32_t seat) const {
-    const Part &part = partOf(0, seat);
+  int64_t surePages(int32_t slot) const {
+    const Part &part = partOf(0, slot);
     return std::max(part.end, part.promiseEnd);
   }
   /// The number of pages that release() would make available in the group.
-  int64_t releasable(int32_t seat, size_t g) const;
+  int64_t releasable(int32_t slot, size_t g) const;
 
 private:
   struct Part {                 ///< state of a sequence slot in a group
@@ -137,13 +137,13 @@ private:
     int64_t window, mostPages;
     int64_t promised = 0;       ///< sum over slots
     std::vector<int32_t> table; ///< unused entries are 0: a valid page, never read
-    std::vector<Part> parts;    ///< [seats]
+    std::vector<Part> parts;    ///< [slots]
     std::vector<int32_t> found; ///< result of match()
   };
 
-  const Part &partOf(size_t g, int32_t seat) const { return group[g].parts[size_t(seat)]; }
-  int32_t &entry(Group &own, int32_t seat, int64_t index) {
-    return own.table[size_t(seat * stride + index)];
+  const Part &partOf(size_t g, int32_t slot) const { return group[g].parts[size_t(slot)]; }
+  int32_t &entry(Group &own, int32_t slot, int64_t index) {
+    return own.table[size_t(slot * stride + index)];
   }
   int64_t firstHeld(const Group &own, int64_t position) const {
     return firstPageHeld(own.window, position, tokensPerPage);
@@ -151,12 +151,12 @@ private:
   int64_t promiseOf(const Group &own, const Part &part) const;
   /// Promises that many pages, or as many as the slot can use.
   void promise(Group &own, Part &part, int64_t pages);
-  int32_t takeSeat();
+  int32_t takeSlot();
 
   int64_t tokensPerPage, stride;
   std::vector<Group> group;
-  std::vector<bool> taken; ///< [seats]
-  int64_t seatsLeft;
+  std::vector<bool> taken; ///< [slots]
+  int64_t slotsLeft;
 };
 
 } // namespace ingot::runtime

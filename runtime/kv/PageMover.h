@@ -1,8 +1,8 @@
 //===- PageMover.h - Copies KV pages on the device and to the host ---------===//
 //
 // Implemented by the owner of the pages' memory. A page of a group is its part of the pool of every KV slot
-// of the group (KernelAbi.h), moved as a whole. If an engine has fixed states, the slots of their versions
-// (StateVersions.h) are saved and loaded as pages of one additional group. Calls take effect in order,
+// of the group (KernelAbi.h), moved as a whole. If an engine has fixed states, the slots of their snapshots
+// (StateSnapshots.h) are saved and loaded as pages of one additional group. Calls take effect in order,
 // between the preceding and the following step: a device with a queue enqueues them. They do not fail; a
 // device reports an error with the next step.
 //===----------------------------------------------------------------------===//

@@ -59,17 +59,17 @@ void PagePool::release(int32_t page) {
   own.newer = -1;
   (newest >= 0 ? pages[size_t(newest)].newer : oldest) = page;
   newest = page;
-  ++keptPages;
+  ++cachedPages;
 }
 
 void PagePool::unlink(int32_t page) {
   Page &own = pages[size_t(page)];
-  assert(keptPages > 0 && own.named && "only named pages are in the list of cached ones");
+  assert(cachedPages > 0 && own.named && "only named pages are in the list of cached ones");
   assert((own.older >= 0 || oldest == page) && (own.newer >= 0 || newest == page) &&
          "the page is not in the list of cached ones");
   (own.older >= 0 ? pages[size_t(own.older)].newer : oldest) = own.newer;
   (own.newer >= 0 ? pages[size_t(own.newer)].older : newest) = own.older;
-  --keptPages;
+  --cachedPages;
 }
 
 void PagePool::forget(int32_t page) {

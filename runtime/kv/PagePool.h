@@ -29,10 +29,10 @@ public:
 
   int64_t total() const { return int64_t(pages.size()); }
   int64_t free() const { return int64_t(freeList.size()); }
-  int64_t kept() const { return keptPages; }
-  int64_t held() const { return total() - free() - kept(); }
+  int64_t cached() const { return cachedPages; }
+  int64_t held() const { return total() - free() - cached(); }
   /// Pages that allocate() can return.
-  int64_t available() const { return free() + kept(); }
+  int64_t available() const { return free() + cached(); }
   /// Number of leading pages that were ever allocated.
   int64_t touched() const { return touchedPages; }
   int32_t holdersOf(int32_t page) const { return pages[size_t(page)].holders; }
@@ -74,7 +74,7 @@ private:
   std::vector<int32_t> tokens;  ///< [pages][pageTokens], of named pages
   std::vector<int32_t> buckets; ///< by name; -1: empty
   int32_t oldest = -1, newest = -1;
-  int64_t keptPages = 0, touchedPages = 0;
+  int64_t cachedPages = 0, touchedPages = 0;
 };
 
 } // namespace ingot::runtime

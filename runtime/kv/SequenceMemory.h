@@ -2,13 +2,13 @@
 //
 // Keys and values are stored in pages (KvPool.h). Pages are shared by sequences with a common prefix, found
 // by name after their sequence has ended (PrefixHash.h), and swapped to the host and back when a sequence is
-// preempted (SwapSpace.h). The same holds for versions of fixed states (StateVersions.h); a prefix matches as
-// far as there are pages and a version after them.
+// preempted (SwapSpace.h). The same holds for snapshots of fixed states (StateSnapshots.h); a prefix matches
+// as far as there are pages and a snapshot after them.
 //
-// The scheduler sees none of this. It sees positions and sequence slots (`seat`): rows of the block tables,
+// The scheduler sees none of this. It sees positions and sequence slots: rows of the block tables,
 // one for each sequence that has device memory.
 //
-//   begin() --> [ no seat ] --admit()--> [ seat ] --end()-->
+//   begin() --> [ no slot ] --admit()--> [ slot ] --end()-->
 //                   ^                     |  ^  ^
 //                   +---- leave() --------+  |  +-- fork(): creates a child with the same contents
 //                 save() before it, or not   |
@@ -17,13 +17,13 @@
 //                                            +-- commit()   that many are computed: names their pages;
 //                                                           the rest is rolled back
 //
-// A Holding is the sequence allocation: the memory of one sequence. It belongs to the owner of the sequence,
+// A SequenceAllocation is the memory of one sequence. It belongs to the owner of the sequence,
 // who also passes the tokens to calls that name pages.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/kv/KvPool.h"
-#include "runtime/kv/StateVersions.h"
+#include "runtime/kv/StateSnapshots.h"
 #include "runtime/kv/SwapSpace.h"
 
 #include <optional>
@@ -33,8 +33,8 @@
 namespace ingot::runtime {
 
 /// The memory of one sequence on the device or the host. Modified only by SequenceMemory.
-struct Holding {
-  int32_t seat = -1; ///< row of the block tables; -1: no device memory
+struct SequenceAllocation {
+  int32_t slot = -1; ///< row of the block tables; -1: no device memory
   /// Number of computed positions: on the device if there is a slot, else in `saved`.
   int64_t positions = 0;
   int64_t found = 0;           ///< positions that the last admit() found in the prefix cache
@@ -42,14 +42,14 @@ struct Holding {
                                ///< shares nothing
   int64_t drafts = 0;          ///< tokens that have room but may be rolled back by commit()
   int64_t named = 0;           ///< number of pages that other sequences can find
-  std::span<std::byte> saved;  ///< pages on the host, group by group, then a version; empty: none
+  std::span<std::byte> saved;  ///< pages on the host, group by group, then a snapshot; empty: none
 
   bool shares() const { return !names.empty(); }
 };
 
 struct MemoryShape {
   std::vector<KvGroup> groups;
-  int64_t seats;
+  int64_t slots;
   int64_t context; ///< maximum length of a sequence
   int64_t pageTokens;
   int64_t mostTokens; ///< maximum tokens of one sequence in one step
@@ -63,48 +63,49 @@ public:
   explicit SequenceMemory(const MemoryShape &shape, PageMover *mover = nullptr,
                           std::span<std::byte> swapMemory = {});
   /// One group without a window.
-  SequenceMemory(int64_t pages, int64_t seats, int64_t context, int64_t pageTokens)
-      : SequenceMemory({{{pages, 0}}, seats, context, pageTokens, context}) {}
+  SequenceMemory(int64_t pages, int64_t slots, int64_t context, int64_t pageTokens)
+      : SequenceMemory({{{pages, 0}}, slots, context, pageTokens, context}) {}
   SequenceMemory(const SequenceMemory &) = delete;
   SequenceMemory &operator=(const SequenceMemory &) = delete;
 
   /// The pages, for inspection.
   const KvPool &pages() const { return pool; }
-  /// The versions of fixed states; null if the engine has none.
-  const StateVersions *versions() const { return states ? &*states : nullptr; }
-  int64_t seats() const { return pool.seats(); }
-  int64_t freeSeats() const { return pool.freeSeats(); }
+  /// The snapshots of fixed states; null if the engine has none.
+  const StateSnapshots *snapshots() const { return states ? &*states : nullptr; }
+  int64_t slots() const { return pool.slots(); }
+  int64_t freeSlots() const { return pool.freeSlots(); }
   /// Whether a sequence of that many positions could ever run.
   bool fits(int64_t positions) const { return pool.fits(positions); }
 
   /// Registers a sequence of at most `positions` positions. It shares prefixes with sequences of the same
   /// salt, or with none if there is no salt.
-  void begin(Holding &own, int64_t positions, std::optional<uint64_t> salt);
+  void begin(SequenceAllocation &own, int64_t positions, std::optional<uint64_t> salt);
   /// Registers a sequence that has the tokens of another.
-  void begin(Holding &own, const Holding &parent);
+  void begin(SequenceAllocation &own, const SequenceAllocation &parent);
   /// Removes a sequence in any state.
-  void end(Holding &own, std::span<const int32_t> tokens);
+  void end(SequenceAllocation &own, std::span<const int32_t> tokens);
 
   /// If both counts are 0 and `there` is false, no sequence slot is free.
   struct Admission {
     bool there = false;
     int64_t missing = 0; ///< pages lacking in the group that lacks most
-    int64_t missingVersions = 0;
+    int64_t missingSnapshots = 0;
   };
   /// Gives the sequence a slot with its saved contents or its match in the prefix cache, whichever is longer,
   /// and a promise of pages up to `positions`, if `spare` further pages stay available. All of its tokens
   /// must be known, and at least the last remains to be computed.
-  Admission admit(Holding &own, std::span<const int32_t> tokens, int64_t positions, int64_t spare);
+  Admission admit(SequenceAllocation &own, std::span<const int32_t> tokens, int64_t positions,
+                  int64_t spare);
   /// Gives a child a slot that shares all contents of the parent, without a promise of pages. A slot must be
   /// free.
-  void fork(const Holding &parent, Holding &child);
+  void fork(const SequenceAllocation &parent, SequenceAllocation &child);
   /// Releases the slot. Full pages stay in the prefix cache until their room is needed.
-  void leave(Holding &own, std::span<const int32_t> tokens);
+  void leave(SequenceAllocation &own, std::span<const int32_t> tokens);
 
   /// The number of bytes that save() would copy; 0 if there is no room on the host.
-  uint64_t bytesToSave(const Holding &own) const;
+  uint64_t bytesToSave(const SequenceAllocation &own) const;
   /// Copies the computed contents to the host, before leave(). Returns false if there is no room.
-  bool save(Holding &own);
+  bool save(SequenceAllocation &own);
 
   enum class Room : uint8_t {
     There,
@@ -113,23 +114,23 @@ public:
   };
   /// Makes room for the next `tokens` of the sequence in pages it does not share. Earlier calls that were not
   /// followed by commit() are forgotten.
-  Room extend(Holding &own, int64_t tokens);
+  Room extend(SequenceAllocation &own, int64_t tokens);
   /// After extend(): makes room for up to `drafts` speculative tokens. Returns the number that has room: no
   /// sequence is preempted for a draft.
-  int64_t propose(Holding &own, int64_t drafts);
+  int64_t propose(SequenceAllocation &own, int64_t drafts);
   /// The next `count` tokens are computed (or will be by a step that has begun); later drafts are rolled
   /// back, and their room is freed. `tokens` are those of the sequence; the last may not be known yet
   /// (Batch.h).
-  void commit(Holding &own, std::span<const int32_t> tokens, int64_t count);
+  void commit(SequenceAllocation &own, std::span<const int32_t> tokens, int64_t count);
 
   /// Whether a running sequence of at most `positions` positions may need more pages than it is certain of.
-  bool mayWantMore(const Holding &own, int64_t positions) const;
+  bool mayWantMore(const SequenceAllocation &own, int64_t positions) const;
   /// Whether the refused resources would be available if all of those sequences left.
-  bool enoughIn(std::span<const Holding *const> those, const Admission &refused) const;
+  bool enoughIn(std::span<const SequenceAllocation *const> those, const Admission &refused) const;
   /// Positions in its pages (of the first group) that are empty.
-  int64_t unusedPositions(const Holding &own) const;
+  int64_t unusedPositions(const SequenceAllocation &own) const;
 
-  /// Block tables of each group, with one stride: [seats][stride].
+  /// Block tables of each group, with one stride: [slots][stride].
   std::span<const int32_t *const> tables() const { return tableOf; }
   int64_t tableStride() const { return pool.blockTableStride(); }
 
@@ -141,14 +142,14 @@ public:
   Counts counts() const;
 
 private:
-  int64_t sharedPages(Holding &own, std::span<const int32_t> tokens);
-  void chainNames(Holding &own, std::span<const int32_t> tokens, int64_t count) const;
-  void nameFullPages(Holding &own, std::span<const int32_t> tokens);
-  void load(Holding &own, int64_t shared);
-  void retract(Holding &own);
+  int64_t sharedPages(SequenceAllocation &own, std::span<const int32_t> tokens);
+  void chainNames(SequenceAllocation &own, std::span<const int32_t> tokens, int64_t count) const;
+  void nameFullPages(SequenceAllocation &own, std::span<const int32_t> tokens);
+  void load(SequenceAllocation &own, int64_t shared);
+  void retract(SequenceAllocation &own);
 
   KvPool pool;
-  std::optional<StateVersions> states;
+  std::optional<StateSnapshots> states;
   PageMover *mover;
   SwapSpace swap;
   PrefixHasher hasher;

@@ -17,25 +17,25 @@ void Scheduler::admit() {
 }
 
 /// The number of sequence slots lacking for the sequence, beyond those that are free.
-int64_t Scheduler::seatsLacking(const Sequence &sequence) const {
+int64_t Scheduler::slotsLacking(const Sequence &sequence) const {
   const SequenceGroup *group = sequence.group.get();
-  if (group && group->kept() > 0)
+  if (group && group->reserved() > 0)
     return 0; // uses one of its group's reserved slots
-  const int64_t needs = group && group->running == 0 ? group->seats : 1;
-  return std::max<int64_t>(0, needs - (memory.freeSeats() - keptSeats));
+  const int64_t needs = group && group->running == 0 ? group->slots : 1;
+  return std::max<int64_t>(0, needs - (memory.freeSlots() - reservedSlots));
 }
 
 /// Removes the sequence from the queue if there are a slot and memory for it.
 SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
   assert(sequence.state == State::Queued && "only the queue's sequences are admitted");
-  if (seatsLacking(sequence) > 0)
+  if (slotsLacking(sequence) > 0)
     return {};
   const auto size = int64_t(sequence.tokens.size());
   auto wantsMore = std::ranges::count_if(active, [this](const Sequence *other) {
     return memory.mayWantMore(other->held, other->positions);
   });
   if (sequence.group && sequence.group->running == 0 && !active.empty())
-    wantsMore += sequence.group->seats - 1; // its forks in the next step
+    wantsMore += sequence.group->slots - 1; // its forks in the next step
   const SequenceMemory::Admission admission =
       memory.admit(sequence.held, sequence.tokens, std::min(size + 1, sequence.positions),
                    policy.sparePages * wantsMore);
@@ -59,20 +59,20 @@ SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
 bool Scheduler::displaceFor(const Sequence &waiting, const SequenceMemory::Admission &refused) {
   Sequence *victim = nullptr;
   const SequenceGroup *counted = nullptr; // sequences of a group are adjacent
-  int64_t seats = 0;
+  int64_t slots = 0;
   victims.clear();
   for (Sequence *sequence : active) {
     if (queue.priorityOf(*sequence) <= queue.priorityOf(waiting) || sequence->wantsRows())
       continue;
     victim = sequence; // the last one is preempted first
     victims.push_back(&sequence->held);
-    ++seats;
+    ++slots;
     if (sequence->group && sequence->group.get() != counted) {
       counted = sequence->group.get();
-      seats += counted->kept();
+      slots += counted->reserved();
     }
   }
-  if (!victim || !memory.enoughIn(victims, refused) || seats < seatsLacking(waiting))
+  if (!victim || !memory.enoughIn(victims, refused) || slots < slotsLacking(waiting))
     return false;
   preempt(*victim);
   return true;
@@ -93,7 +93,7 @@ bool Scheduler::makeRoom(Sequence &sequence) {
 
 /// Called when no sequence can continue: preempts the last sequence that has nothing to feed, if others lack
 /// its slot and memory. Returns false if there is none, or no work is left.
-bool Scheduler::idleGivesWay() {
+bool Scheduler::preemptIdle() {
   auto pending = [](const Sequence *sequence) { return sequence->pending() > 0; };
   if (queue.size() == 0 && std::ranges::none_of(active, pending))
     return false;

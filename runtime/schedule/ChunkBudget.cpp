@@ -11,7 +11,7 @@ static constexpr int64_t kChunkTile = 16; ///< attention processes this many tok
                                           ///< once
 
 /// The largest whole number of tiles, or 8 or 4 tokens, with which the step takes at most `seconds`.
-static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, double seconds) {
+static int64_t tokensWithin(const StepCost &cost, const ChunkQuery &asked, double seconds) {
   auto fits = [&](int64_t tokens) {
     return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;
   };
@@ -29,7 +29,7 @@ static int64_t tokensWithin(const StepCost &cost, const ChunkQuestion &asked, do
 
 /// The smallest number of tokens, doubling from 64, whose time per token is within 4 % of that of the largest
 /// step.
-static int64_t thriftyTokens(const StepCost &cost, const ChunkQuestion &asked) {
+static int64_t thriftyTokens(const StepCost &cost, const ChunkQuery &asked) {
   auto each = [&](int64_t tokens) {
     return cost.predict(StepWork::chunk(asked.firstPosition, tokens)) / double(tokens);
   };
@@ -40,7 +40,7 @@ static int64_t thriftyTokens(const StepCost &cost, const ChunkQuestion &asked) {
   return std::min(tokens, asked.room);
 }
 
-int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked) {
+int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuery &asked) {
   assert(asked.room >= 0 && "the decoding sequences alone are more than a step holds");
   if (asked.room <= kLeastChunk)
     return asked.room;

@@ -46,7 +46,7 @@ struct ChunkOptions {
 };
 
 /// A step before prompts are added to it.
-struct ChunkQuestion {
+struct ChunkQuery {
   StepWork decodes;
   int64_t decoding;      ///< sequences
   int64_t prompts;       ///< sequences with prompts in progress
@@ -57,7 +57,7 @@ struct ChunkQuestion {
 };
 
 /// The number of prompt tokens in the step, 1 to `room`.
-int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuestion &asked);
+int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuery &asked);
 
 /// ChunkOptions::loneStep for servers, where several requests may be in flight.
 constexpr double kLoneStep = 0.1;

@@ -23,10 +23,10 @@ Sequence &Scheduler::create(SequenceId id, const SequenceOptions &options) {
 
 SequenceId Scheduler::add(std::span<const int32_t> prompt, const SequenceOptions &options) {
   assert(!prompt.empty() && options.maxNew >= 0 && "the caller has checked the request");
-  assert(options.seats >= 1 && options.seats <= memory.seats() && "would wait for ever");
+  assert(options.slots >= 1 && options.slots <= memory.slots() && "would wait for ever");
   Sequence &sequence = create(reserveId(), options);
-  if (options.seats > 1)
-    sequence.group = std::make_shared<SequenceGroup>(SequenceGroup{options.seats});
+  if (options.slots > 1)
+    sequence.group = std::make_shared<SequenceGroup>(SequenceGroup{options.slots});
   sequence.order = nextOrder++;
   sequence.prompt = int64_t(prompt.size());
   sequence.positions = positionsFor(sequence.prompt, options.maxNew);
@@ -55,7 +55,7 @@ void Scheduler::fork(SequenceId parentId, SequenceId childId) {
   child.rowsGiven = parent.rowsGiven;
   child.group = parent.group;
   ++counts.forks;
-  if (parent.state == State::Running && seatsLacking(child) == 0) {
+  if (parent.state == State::Running && slotsLacking(child) == 0) {
     memory.fork(parent.held, child.held);
     child.goal = parent.goal;
     startRunning(child);
@@ -99,9 +99,9 @@ void Scheduler::append(SequenceId id, int32_t token) {
 
 /// Inserts a sequence that has got a slot into the list of running ones.
 void Scheduler::startRunning(Sequence &sequence) {
-  assert(sequence.state == State::Queued && sequence.held.seat >= 0 &&
-         "the caller has taken it from the queue and given it a seat");
-  assert(running() < memory.seats() && "more sequences run than there are seats");
+  assert(sequence.state == State::Queued && sequence.held.slot >= 0 &&
+         "the caller has taken it from the queue and given it a slot");
+  assert(running() < memory.slots() && "more sequences run than there are slots");
   sequence.state = State::Running;
   sequence.admitted = true;
   active.insert(std::ranges::upper_bound(
@@ -126,11 +126,12 @@ void Scheduler::stopRunning(Sequence &sequence) {
 void Scheduler::countRunning(const Sequence &sequence, int change) {
   if (!sequence.group)
     return;
-  keptSeats -= sequence.group->kept();
+  reservedSlots -= sequence.group->reserved();
   sequence.group->running += change;
-  keptSeats += sequence.group->kept();
+  reservedSlots += sequence.group->reserved();
   assert(sequence.group->running >= 0 && "more sequences of the group have ended than have run");
-  assert(keptSeats >= 0 && keptSeats <= memory.freeSeats() && "reserved seats are not free");
+  assert(reservedSlots >= 0 && reservedSlots <= memory.freeSlots() &&
+         "reserved slots are not free");
 }
 
 } // namespace ingot::runtime

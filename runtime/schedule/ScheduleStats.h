@@ -10,11 +10,11 @@ struct ScheduleStats {
   int64_t running = 0, waiting = 0;
   int64_t waitingTokens = 0; ///< prompt tokens of waiting sequences
   // Pages of all KV groups. Cached ("kept") pages have no holder and are available.
-  int64_t pagesUsed = 0, pagesKept = 0, pages = 0;
+  int64_t pagesUsed = 0, pagesCached = 0, pages = 0;
   int64_t unusedSlots = 0; ///< empty positions in used pages (of the first group)
   uint64_t swapBytesUsed = 0;
-  // The same for slots of fixed-state versions (runtime/kv/StateVersions.h); 0: there are none.
-  int64_t versionsUsed = 0, versionsKept = 0, versions = 0;
+  // The same for slots of fixed-state snapshots (runtime/kv/StateSnapshots.h); 0: there are none.
+  int64_t snapshotsUsed = 0, snapshotsCached = 0, snapshots = 0;
 
   uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed
   uint64_t prefixQueries = 0, prefixHits = 0;             ///< in tokens of prompts

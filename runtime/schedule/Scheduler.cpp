@@ -10,8 +10,8 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
                      const SchedulePolicy &schedulePolicy, const StepCostTable &costs)
     : memory(sequenceMemory), limits(scheduleLimits), policy(schedulePolicy), cost(costs),
       queue(schedulePolicy.order) {
-  const auto seats = size_t(memory.seats());
-  assert(limits.maxBatchTokens >= memory.seats() && limits.logitsRows >= memory.seats() &&
+  const auto slots = size_t(memory.slots());
+  assert(limits.maxBatchTokens >= memory.slots() && limits.logitsRows >= memory.slots() &&
          "all sequences may decode in one step");
   assert(limits.prefillChunk >= 1 && "prompts would never end");
   size_t tokens = size_t(limits.maxBatchTokens);
@@ -21,11 +21,11 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
   rowTokens.reserve(size_t(limits.logitsRows));
   rowOwners.reserve(size_t(limits.logitsRows));
   // Full tiles, plus one partial tile per sequence.
-  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + seats));
-  planned.reserve(seats);
-  active.reserve(seats);
-  prompts.reserve(seats);
-  victims.reserve(seats);
+  tiles.reserve(std::min(tokens, tokens / size_t(kAttentionTile) + slots));
+  planned.reserve(slots);
+  active.reserve(slots);
+  prompts.reserve(slots);
+  victims.reserve(slots);
 }
 
 /// Makes room for the next `count` tokens of a running sequence. Returns false if the sequence must skip this
@@ -44,7 +44,7 @@ bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
 void Scheduler::take(Sequence &sequence, int64_t count) {
   int64_t first = sequence.computed(), firstRow = int64_t(ids.size()),
           rowsBefore = int64_t(rowTokens.size());
-  assert(count >= 1 && sequence.held.seat >= 0 && sequence.state == Sequence::State::Running &&
+  assert(count >= 1 && sequence.held.slot >= 0 && sequence.state == Sequence::State::Running &&
          "only running sequences take part in a step");
   assert(first + count <= int64_t(sequence.tokens.size() + sequence.drafts.size()) &&
          "more tokens than the sequence and its drafts have");
@@ -53,7 +53,7 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
     const int64_t behind = position - int64_t(sequence.tokens.size()); // index among the drafts
     ids.push_back(behind < 0 ? sequence.tokens[size_t(position)] : sequence.drafts[size_t(behind)]);
     positions.push_back(int32_t(position));
-    sequenceOf.push_back(sequence.held.seat);
+    sequenceOf.push_back(sequence.held.slot);
     if (sequence.wantsRows() || behind >= -1) { // the last token, and drafts
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
@@ -61,27 +61,27 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
   }
   for (int64_t i = 0; i < count; i += kAttentionTile)
     tiles.push_back({int32_t(firstRow + i), int32_t(std::min(kAttentionTile, count - i)),
-                     sequence.held.seat, int32_t(first + i)});
+                     sequence.held.slot, int32_t(first + i)});
   assert(int64_t(ids.size()) <= limits.maxBatchTokens && "the step has too many tokens");
   assert(int64_t(rowTokens.size()) <= limits.logitsRows && "the step has too many rows");
-  if (memory.versions())
+  if (memory.snapshots())
     takeStates(sequence, firstRow, count);
   sequence.inStep = count;
   planned.push_back({sequence.id, count});
   planWork = planWork + StepWork::chunk(first, count, int64_t(rowTokens.size()) - rowsBefore);
 }
 
-/// Adds the versions that the sequence reads and writes in the step.
+/// Adds the snapshots that the sequence reads and writes in the step.
 void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t count) {
-  const StateVersions &versions = *memory.versions();
-  const auto writes = versions.writes(sequence.held.seat);
+  const StateSnapshots &snapshots = *memory.snapshots();
+  const auto writes = snapshots.writes(sequence.held.slot);
   assert(!writes.empty() && writes.front().position > sequence.computed() &&
          writes.back().position == sequence.computed() + count &&
-         "the last version that a step writes is the one after its last token");
-  spans.push_back({int32_t(firstToken), int32_t(count), versions.from(sequence.held.seat),
-                   int32_t(versionWrites.size()), int32_t(writes.size()), 0});
-  for (const VersionWrite &write : writes)
-    versionWrites.push_back(
+         "the last snapshot that a step writes is the one after its last token");
+  spans.push_back({int32_t(firstToken), int32_t(count), snapshots.from(sequence.held.slot),
+                   int32_t(snapshotWrites.size()), int32_t(writes.size()), 0});
+  for (const SnapshotWrite &write : writes)
+    snapshotWrites.push_back(
         {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
 }
 
@@ -125,7 +125,7 @@ int64_t Scheduler::orderPrompts(const Sequence &first, int64_t budget) {
 }
 
 void Scheduler::takePrompts(double now) {
-  ChunkQuestion asked{
+  ChunkQuery asked{
       planWork, int64_t(planned.size()), 0, 0, 0, limits.maxBatchTokens - int64_t(ids.size()), 0};
   const Sequence *first = nullptr;
   for (const Sequence *sequence : active) {
@@ -178,20 +178,20 @@ const BatchView *Scheduler::plan(double now) {
     tiles.clear();
     planned.clear();
     spans.clear();
-    versionWrites.clear();
+    snapshotWrites.clear();
     planWork = {};
     takeDecodes();
     takePrompts(now);
-  } while (ids.empty() && idleGivesWay());
+  } while (ids.empty() && preemptIdle());
   if (ids.empty())
     return nullptr;
 
   assert(positions.size() == ids.size() && sequenceOf.size() == ids.size() &&
          rowOwners.size() == rowTokens.size() && "parallel arrays of the batch differ in length");
-  assert((!memory.versions() || spans.size() == planned.size()) &&
+  assert((!memory.snapshots() || spans.size() == planned.size()) &&
          "each sequence of the step has one span of states");
   batch.tokens = int64_t(ids.size());
-  batch.sequences = memory.seats();
+  batch.sequences = memory.slots();
   batch.rows = int64_t(rowTokens.size());
   batch.tiles = int64_t(tiles.size());
   batch.ids = ids.data();
@@ -202,10 +202,10 @@ const BatchView *Scheduler::plan(double now) {
   batch.blockTable = memory.tables().front();
   batch.blockTableStride = memory.tableStride();
   batch.groupTables = memory.tables().data();
-  if (memory.versions()) {
+  if (memory.snapshots()) {
     batch.stateSpans = spans.data();
     batch.spanCount = int64_t(spans.size());
-    batch.stateWrites = versionWrites.data();
+    batch.stateWrites = snapshotWrites.data();
   }
   return &batch;
 }
@@ -266,12 +266,12 @@ ScheduleStats Scheduler::stats() const {
   now.waiting = queue.size();
   now.waitingTokens = queue.tokens();
   now.pagesUsed = memory.pages().pagesInUse();
-  now.pagesKept = memory.pages().pagesKept();
+  now.pagesCached = memory.pages().pagesCached();
   now.pages = memory.pages().totalPages();
-  if (const StateVersions *versions = memory.versions()) {
-    now.versionsUsed = versions->slots().held();
-    now.versionsKept = versions->slots().kept();
-    now.versions = versions->slots().total();
+  if (const StateSnapshots *snapshots = memory.snapshots()) {
+    now.snapshotsUsed = snapshots->slots().held();
+    now.snapshotsCached = snapshots->slots().cached();
+    now.snapshots = snapshots->slots().total();
   }
   const SequenceMemory::Counts moved = memory.counts();
   now.swapBytesUsed = moved.hostBytesUsed;

@@ -26,7 +26,7 @@
 // higher priority. The first of the running sequences is never preempted, and every step that includes prompt
 // tokens computes at least one token of it, so there is always progress, whatever the requests.
 //
-// A beam search takes its sequence slots together (SequenceOptions::seats), so that no two searches wait for
+// A beam search takes its sequence slots together (SequenceOptions::slots), so that no two searches wait for
 // each other's. One of its sequences may have no token to feed until the others have theirs; if no other
 // sequence can continue, such a sequence is preempted, whatever its position.
 //
@@ -170,8 +170,8 @@ private:
   SequenceMemory::Admission tryAdmit(Sequence &sequence);
   bool displaceFor(const Sequence &sequence, const SequenceMemory::Admission &refused);
   bool makeRoom(Sequence &sequence);
-  bool idleGivesWay();
-  int64_t seatsLacking(const Sequence &sequence) const;
+  bool preemptIdle();
+  int64_t slotsLacking(const Sequence &sequence) const;
   void preempt(Sequence &sequence);
   bool saveToHost(Sequence &sequence);
 
@@ -184,9 +184,9 @@ private:
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
   WaitingQueue queue;
   std::vector<Sequence *> active; ///< in order of precedence: the last is preempted first
-  int64_t keptSeats = 0;          ///< reserved for further sequences of running groups
+  int64_t reservedSlots = 0;      ///< reserved for further sequences of running groups
   ScheduleStats counts;
-  std::vector<const Holding *> victims; ///< scratch list for one request
+  std::vector<const SequenceAllocation *> victims; ///< scratch list for one request
 
   BatchView batch{};
   StepWork planWork;
@@ -195,7 +195,7 @@ private:
   std::vector<Row> rowOwners;
   std::vector<Share> planned;
   std::vector<StateSpan> spans;
-  std::vector<StateWrite> versionWrites;
+  std::vector<StateWrite> snapshotWrites;
   std::vector<Sequence *> prompts; ///< in the order in which they get their part of a step
 };
 

@@ -18,7 +18,7 @@ struct SequenceOptions {
   bool everyPosition = false; ///< a logits row for each prompt token instead of only the last
   /// The most sequence slots that it and its forks use at once: beams, candidates. It is admitted when this
   /// many are free, and they stay reserved while any of its sequences runs.
-  int64_t seats = 1;
+  int64_t slots = 1;
   int32_t priority = 0;    ///< lower goes first
   int64_t user = 0;        ///< the user whose share is charged (QueueOrder::Fair)
   bool cachePrefix = true; ///< uses cached pages of others, and leaves its own in the cache
@@ -26,13 +26,13 @@ struct SequenceOptions {
   double arrival = 0;      ///< seconds, on the clock of plan()
 };
 
-/// A sequence and its forks, if they reserve sequence slots together (SequenceOptions::seats).
+/// A sequence and its forks, if they reserve sequence slots together (SequenceOptions::slots).
 struct SequenceGroup {
-  int64_t seats;
+  int64_t slots;
   int64_t running = 0;
 
   /// Slots reserved for this group.
-  int64_t kept() const { return running > 0 && running < seats ? seats - running : 0; }
+  int64_t reserved() const { return running > 0 && running < slots ? slots - running : 0; }
 };
 
 struct Sequence {
@@ -44,8 +44,8 @@ struct Sequence {
   int64_t order;               ///< of arrival; forks inherit their parent's
   std::vector<int32_t> tokens; ///< reserved for the maximum length
   int64_t prompt;
-  int64_t positions; ///< in the worst case
-  Holding held;      ///< its sequence allocation on the device or the host
+  int64_t positions;       ///< in the worst case
+  SequenceAllocation held; ///< its sequence allocation on the device or the host
   int64_t inStep = 0;
   std::vector<int32_t> drafts; ///< speculative tokens after the last token; dropped when it changes
   int64_t uncertain = 0;       ///< number of drafts in the step that has begun, until commit()

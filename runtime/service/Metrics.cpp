@@ -266,7 +266,7 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.gauge("ingot:kv_pages_used", "KV pages in use.", [](const M &m) { return m.pagesUsed; });
   w.gauge("ingot:kv_pages", "KV pages in total.", [](const M &m) { return m.pages; });
   w.gauge("ingot:kv_pages_kept", "KV pages of the prefix cache that no request uses.",
-          [](const M &m) { return m.pagesKept; });
+          [](const M &m) { return m.pagesCached; });
   w.gauge("ingot:swap_bytes_used", "Host memory that holds KV pages.",
           [](const M &m) { return m.swapBytesUsed; });
   w.counter("ingot:swaps_total", "Preemptions that moved KV pages to the host.",

@@ -61,7 +61,7 @@ struct Measurements {
   // Gauges
   int64_t running = 0, waiting = 0; ///< choices
   int64_t pagesUsed = 0, pages = 0;
-  int64_t pagesKept = 0;      ///< cached pages that no sequence holds
+  int64_t pagesCached = 0;    ///< cached pages that no sequence holds
   uint64_t swapBytesUsed = 0; ///< bytes of host memory
   int64_t pageTokens = 0;     ///< positions per page
   double tokensPerSecond = 0; ///< new tokens, over the last seconds; set by read()

@@ -349,7 +349,7 @@ void Service::begin(Command command) {
     command.request.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
       onPrompt(job, std::move(scores));
     };
-  if (command.request.tellProgress)
+  if (command.request.reportProgress)
     command.request.onProgress = [this, job](const runtime::PromptProgress &progress) {
       onProgress(job, progress);
     };
@@ -571,7 +571,7 @@ void Service::publish() {
     m.preemptions = now.preemptions;
     m.prefixQueries = now.prefixQueries;
     m.prefixHits = now.prefixHits;
-    m.pagesKept = now.pagesKept;
+    m.pagesCached = now.pagesCached;
     m.swaps = now.swaps;
     m.swappedBytes = now.swappedBytes;
     m.swapBytesUsed = now.swapBytesUsed;

@@ -53,7 +53,7 @@ struct Output {
   std::vector<runtime::TokenLogprob> logprobs;
   // Prompt: comes before the tokens if the request asks for it (Request::promptLogprobs)
   std::vector<runtime::PromptScore> scores;
-  // Progress: of prefill, before the tokens, if the request asks for it (Request::tellProgress)
+  // Progress: of prefill, before the tokens, if the request asks for it (Request::reportProgress)
   int64_t computed = 0; ///< prompt tokens, including those in cachedTokens
   uint64_t at = 0;      ///< ns
   // End

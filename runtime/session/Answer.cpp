@@ -73,7 +73,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
     completion.logprobs.emplace_back(logprobs.begin(), logprobs.end());
   if (seen)
     seen->add(id);
-  tell(id, decoder ? decoder->push(id) : std::string(), logprobs);
+  report(id, decoder ? decoder->push(id) : std::string(), logprobs);
   if (complete || stopped())
     end(FinishReason::Stop);
   else if (int64_t(completion.ids.size()) == maxTokens)
@@ -84,15 +84,15 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
 /// A stop id is not part of the answer. It is reported only if the request asks for it.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
   completion.stopId = id;
-  if (request.tellStop || request.showStop)
-    tell(id, decoder && request.showStop ? decoder->push(id) : std::string(), logprobs);
+  if (request.reportStop || request.showStop)
+    report(id, decoder && request.showStop ? decoder->push(id) : std::string(), logprobs);
   end(FinishReason::Stop);
 }
 
-void Answer::tellPrompt() {
-  if (promptTold || !wantsPrompt())
+void Answer::reportPrompt() {
+  if (promptReported || !wantsPrompt())
     return;
-  promptTold = true;
+  promptReported = true;
   if (request.onPrompt)
     request.onPrompt(std::move(scores));
 }
@@ -162,7 +162,7 @@ void Answer::give(int32_t id, std::string_view text, std::span<const TokenLogpro
     request.onToken({id, text, pieces, logprobs, request.sampling.choice, completion.cachedTokens});
 }
 
-void Answer::tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs) {
+void Answer::report(int32_t id, std::string text, std::span<const TokenLogprob> logprobs) {
   if (!chat)
     return give(id, shown(std::move(text)), logprobs);
   const auto pieces = chat->push(text, int64_t(completion.ids.size()) > minTokens);

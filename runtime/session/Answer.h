@@ -47,7 +47,7 @@ public:
   int64_t promptSize() const { return int64_t(completion.promptIds.size()); }
   int32_t promptId(int64_t position) const { return completion.promptIds[size_t(position)]; }
   void addScore(PromptScore score) { scores.push_back(std::move(score)); }
-  void tellPrompt(); ///< once, before the first id
+  void reportPrompt(); ///< once, before the first id
   bool promptOnly() const { return request.promptOnly; }
   /// The ids that may come next (Sampler::choose); empty: all. Nullopt: the constraint has failed
   /// and the answer has ended with its error, or no id is left and the answer has ended.
@@ -75,10 +75,12 @@ public:
   /// Its first step begins; `cachedTokens` of its prompt are already cached.
   void start(int64_t cachedTokens);
   /// Called before a step: `computed` tokens of the prompt are done.
-  void tellProgress(int64_t computed) const {
+  void reportProgress(int64_t computed) const {
     request.onProgress({computed, completion.cachedTokens});
   }
-  bool wantsProgress() const { return request.tellProgress && request.onProgress && sampled == 0; }
+  bool wantsProgress() const {
+    return request.reportProgress && request.onProgress && sampled == 0;
+  }
 
   /// Whether the scheduler has a sequence for it: further choices are forked from the first one's
   /// prompt.
@@ -90,7 +92,7 @@ private:
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
             std::span<const text::OutputPiece> pieces = {});
   /// Passes on the next text of the answer, after applying its stop strings and its reading.
-  void tell(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
+  void report(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
   bool stopped() const { return (stops && stops->stopped()) || (chat && chat->ended()); }
 
   Request request;
@@ -103,7 +105,7 @@ private:
   std::optional<text::Constraint> constraint;
   std::optional<IdMask> mask;
   std::vector<PromptScore> scores; ///< of the prompt
-  bool promptTold = false;
+  bool promptReported = false;
   Completion completion;
   std::vector<double> pooledSum; ///< sum of hidden states
   int64_t pooledPositions = 0;   ///< positions below this are in the sum

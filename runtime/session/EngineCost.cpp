@@ -36,7 +36,7 @@ double between(const fb::KernelCost &cost, double units, uint64_t (fb::Predictio
 /// positions.
 double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   if (cost.predicted() && cost.predicted()->size()) {
-    const Foretold launch = foretold(cost, units);
+    const PredictedLaunch launch = predict(cost, units);
     return std::max(launch.coreSeconds / threads, launch.bytes / kBytesPerSecond);
   }
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
@@ -52,7 +52,7 @@ struct RowSeconds {
 
 /// Seconds of one launch with that many units, without its start.
 double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &machine) {
-  Foretold launch = foretold(cost, units);
+  PredictedLaunch launch = predict(cost, units);
   if (launch.bytes == 0) // it touches only its rows
     launch = {units * double(cost.operations_per_unit()) / machine.gops(machine.f32PerClock) * 1e-9,
               units * double(cost.bytes_per_unit())};
@@ -105,7 +105,7 @@ private:
 
 } // namespace
 
-Foretold foretold(const fb::KernelCost &cost, double units) {
+PredictedLaunch predict(const fb::KernelCost &cost, double units) {
   if (!cost.predicted() || !cost.predicted()->size())
     return {};
   return {between(cost, units, &fb::Prediction::core_ns) * 1e-9,

@@ -18,11 +18,11 @@ namespace ingot::runtime {
 /// The cost model's prediction for one launch with a given number of units (tokens or rows): linear
 /// interpolation between the predicted points, proportional beyond them. Zero if there are no
 /// points.
-struct Foretold {
+struct PredictedLaunch {
   double coreSeconds = 0; ///< on one core; for a GPU, on the whole GPU
   double bytes = 0;       ///< read from memory
 };
-Foretold foretold(const fb::KernelCost &cost, double units);
+PredictedLaunch predict(const fb::KernelCost &cost, double units);
 
 /// The costs for the code of `target`, on `threads` threads (ignored for a GPU), up to `mostTokens`
 /// per step. There are no points if the program has no costs for it (engines made before costs were

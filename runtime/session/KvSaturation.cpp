@@ -10,7 +10,7 @@ namespace ingot::runtime {
 
 KvSaturation::KvSaturation(Executor &executor) : mover(executor.pageMover()) {
   const auto &states = *executor.program().states();
-  const MemoryStatement &memory = executor.memory();
+  const MemoryPlan &memory = executor.memory();
   auto isF16 = [](const fb::State *state) {
     return state->streams()->Get(0)->format()->string_view() == "f16";
   };

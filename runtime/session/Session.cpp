@@ -30,13 +30,13 @@ int64_t Session::mostNewIds(int64_t promptIds) const {
   // The last new id takes no position.
   return std::max<int64_t>(1, impl->limits.mostPositions() - promptIds + 1);
 }
-int64_t Session::maxSeqs() const { return impl->memory->seats(); }
+int64_t Session::maxSeqs() const { return impl->memory->slots(); }
 int Session::threads() const { return impl->executor->threads(); }
 std::string_view Session::target() const { return impl->executor->target(); }
 std::string Session::device() const { return impl->executor->device(); }
 std::string Session::remark() const { return impl->executor->remark(); }
 const Error *Session::failure() const { return impl->failure ? &*impl->failure : nullptr; }
-const MemoryStatement &Session::memory() const { return impl->executor->memory(); }
+const MemoryPlan &Session::memory() const { return impl->executor->memory(); }
 double Session::longestStep() const { return impl->longestStep; }
 double Session::loadMs() const { return impl->loadMs; }
 
@@ -87,7 +87,7 @@ const BatchView *Session::Impl::plan() {
           answers.at(other)->start(scheduler->cachedTokens(share.sequence));
     }
     if (answer.wantsProgress())
-      answer.tellProgress(scheduler->computedTokens(share.sequence));
+      answer.reportProgress(scheduler->computedTokens(share.sequence));
   }
   return batch;
 }

@@ -52,7 +52,7 @@ namespace ingot::runtime {
 
 class EngineFile;
 class Executor;
-struct MemoryStatement; // runtime/engine/Inspect.h
+struct MemoryPlan; // runtime/engine/Inspect.h
 
 /// Limits are fixed when the session opens, which allocates all memory (or refuses with E0502 and
 /// the sum). For values of 0, see the comments.
@@ -167,10 +167,10 @@ struct Request {
   bool showStop =
       false; ///< except for the one that ends the answer, which is shown (also the text of a stop
              ///< id)
-  bool tellProgress = false; ///< call onProgress with the state of the prompt; not in a search
-  bool tellStop = false;     ///< call onToken for the id that ends the answer
-  IdRules ids;               ///< that may be drawn, in addition to the rules of `grammar`; not in a
-                             ///< search
+  bool reportProgress = false; ///< call onProgress with the state of the prompt; not in a search
+  bool reportStop = false;     ///< call onToken for the id that ends the answer
+  IdRules ids; ///< that may be drawn, in addition to the rules of `grammar`; not in a
+               ///< search
   /// Number of likeliest ids whose log-probabilities are returned for each id of the prompt except
   /// the first, in addition to that id's own; -1: none are requested. The prompt then needs a
   /// logits row for each of its ids, and uses no pages of the prefix cache.
@@ -192,7 +192,7 @@ struct Request {
   /// of the prompt except the first.
   std::function<void(std::vector<PromptScore>)> onPrompt;
   /// Called before each step that computes a part of the prompt, on the session's thread, if
-  /// tellProgress is set.
+  /// reportProgress is set.
   std::function<void(const PromptProgress &)> onProgress;
   /// Called before each draw, on the session's thread; it may change the row. Bias, penalties and
   /// filters apply to the changed row, and log-probabilities are computed from it. -inf rules an id
@@ -271,7 +271,7 @@ public:
   std::string device() const;      ///< the device: "2 threads", "NVIDIA H200"
   std::string remark() const;      ///< a remark for the user about that choice; usually empty
   /// The limits in force and the bytes that were allocated, by part.
-  const MemoryStatement &memory() const;
+  const MemoryPlan &memory() const;
   /// Seconds that a step at all limits takes, according to the engine's costs; 0 if it has none.
   double longestStep() const;
   double loadMs() const;

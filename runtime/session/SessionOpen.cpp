@@ -76,8 +76,8 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
 void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
                 uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
-    auto statement = memoryStatement(file, limits, program);
-    if (!statement || statement->needed() <= available)
+    auto planned = memoryPlan(file, limits, program);
+    if (!planned || planned->needed() <= available)
       return;
     limits.context /= 2;
   }
@@ -94,13 +94,13 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
     limits.maxBatchTokens = std::max(tokens, limits.maxSeqs);
   }
   if (options.kvShare > 0 && !limits.kvBytes) {
-    auto statement = memoryStatement(file, limits, program);
-    if (!statement)
-      return statement.error();
-    const uint64_t others = statement->needed() - statement->kv;
+    auto planned = memoryPlan(file, limits, program);
+    if (!planned)
+      return planned.error();
+    const uint64_t others = planned->needed() - planned->kv;
     if (others < available) { // otherwise E0715 reports the excess
       uint64_t most = available - others;
-      if (statement->slots) // their number follows that of pages (slotsFor)
+      if (planned->slots) // their number follows that of pages (slotsFor)
         most = most / 5 * 4;
       limits.kvBytes = uint64_t(double(most) * options.kvShare);
     }
@@ -136,10 +136,10 @@ Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) 
     return uint64_t(0);
   MemoryLimits limits = memoryLimits(options, table);
   limits.kvBytes.reset();
-  auto statement = memoryStatement(**file, limits, *table.programs()->Get(0));
-  if (!statement)
-    return statement.error();
-  return statement->kv;
+  auto planned = memoryPlan(**file, limits, *table.programs()->Get(0));
+  if (!planned)
+    return planned.error();
+  return planned->kv;
 }
 
 namespace {

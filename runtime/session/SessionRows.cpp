@@ -173,7 +173,7 @@ void Session::Impl::takeRows() {
     else if (answer.wantsPrompt() && row.position + 1 < answer.promptSize())
       scoreRow(row, answer, int64_t(i));
     else {
-      answer.tellPrompt();
+      answer.reportPrompt();
       answer.promptOnly() ? endPrompt(row) : drawRow(row, int64_t(i));
     }
   }

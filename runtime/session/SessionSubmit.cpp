@@ -233,7 +233,7 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
                                              // memory
   SequenceOptions options;
   options.maxNew = maxTokens + asked.feedsAll;
-  options.seats = asked.count;
+  options.slots = asked.count;
   options.priority = request.priority;
   options.user = request.user;
   options.cachePrefix = request.cachePrefix;

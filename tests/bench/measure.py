@@ -25,7 +25,7 @@ from shapes import SHAPES  # noqa: E402
 
 PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
 # GGUFs of shapes.py.
-MADE_UP = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
+DUMMY = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
            "7b-a1b-qwen3moe-q4_0": ("7b-a1b-qwen3moe", "Q4_0"),
            **{f"1b-{kind.lower()}": ("1b", kind)
               for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4", "BF16")}}
@@ -114,11 +114,11 @@ class Bench:
     def checkpoint(self, name):
         if name in SEEDED:
             return self.config(*SEEDED[name][0]) / "config.json"
-        if name in MADE_UP:
+        if name in DUMMY:
             path = self.work / f"{name}.gguf"
             if not path.exists():
                 say(f"==> making {path}")
-                run(self.shapes_python(), HERE / "peers" / "shapes.py", "gguf", *MADE_UP[name], path)
+                run(self.shapes_python(), HERE / "peers" / "shapes.py", "gguf", *DUMMY[name], path)
             return path
         return (self.checkpoints / f"{name}.gguf").resolve()
 
@@ -149,7 +149,7 @@ class Bench:
 
     def share(self, name, weight):
         """What part of a weight a token meets: of experts those that it goes to."""
-        shape = SHAPES[MADE_UP[name][0]] if name in MADE_UP else {}
+        shape = SHAPES[DUMMY[name][0]] if name in DUMMY else {}
         return shape["used"] / shape["experts"] if len(weight["shape"]) == 3 else 1
 
     def step_bytes(self, name):
@@ -224,7 +224,7 @@ class Bench:
         """Seconds from the start of the process to its end after one new id, page cache warm."""
         engine = self.engine(name)
         ids = ["--prompt-ids", ",".join(["504"] * START_PROMPT)]
-        prompt = ids if name in MADE_UP else [" ".join(["one"] * (START_PROMPT - 1))]
+        prompt = ids if name in DUMMY else [" ".join(["one"] * (START_PROMPT - 1))]
         seconds = [run_counted(self.ingot, "run", engine, *prompt, "-n", "1", "--greedy", "--quiet")[0]
                    for _ in range(6)]
         return Figure(statistics.median(seconds[1:]))

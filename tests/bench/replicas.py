@@ -78,7 +78,7 @@ def step_costs(ingot, engine, replicas):
     return {"points": points, "per_row": per_row, "per_position": per_position, "per_read": per_read}
 
 
-def foretold(cost, tokens):
+def predict(cost, tokens):
     """Seconds of a step of a prompt of so many tokens, at the table's points."""
     return dict(map(tuple, cost["points"]))[tokens] + cost["per_row"]
 
@@ -206,7 +206,7 @@ def added(options, cost, page_bytes):
 
         async def probes():
             return [(await client.ask(client.fresh(f"probe {i}", 16), 1))["ttft"] for i in range(24)][4:]
-        return max(0.0, statistics.median(asyncio.run(probes())) - foretold(cost, 16))
+        return max(0.0, statistics.median(asyncio.run(probes())) - predict(cost, 16))
 
 
 # ---------------------------------------------------------------- figures

@@ -1,7 +1,7 @@
 //===- ConvReference.h - kernel.causal_conv in scalar C++ ------------------===//
 //
-// One step has four sequences: one continues and keeps its slot, one begins and leaves two versions, one has
-// a single token (fewer than the rows of its history), and one leaves no versions.
+// One step has four sequences: one continues and keeps its slot, one begins and leaves two snapshots, one has
+// a single token (fewer than the rows of its history), and one leaves no snapshots.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -80,7 +80,7 @@ struct ConvCase {
   }
 
   std::string kernel(const std::string &name) const {
-    const std::string n = std::to_string(channels), rows = "!kernel.rows<" + n + ", f32>",
+    const std::string n = std::to_string(channels), rows = "!kernel.activation<" + n + ", f32>",
                       taps = "!lm.weight<" + std::to_string((history + 1) * channels) + ", f32>",
                       vector = "!lm.weight<" + n + ", f32>",
                       state = "!kernel.fixed_state<#lm.fixed<[x: " + std::to_string(history) + "x" +

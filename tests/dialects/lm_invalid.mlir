@@ -896,11 +896,11 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 4 : i64, max_pos
 
 // -----
 
-// round_c1
+// cast_c1
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
     // expected-error @+1 {{expects x's rows in an encoding, got 'tensor<?x32xf32, "q8">'}}
-    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x32xf32, "q8">
+    %0 = lm.cast %x : tensor<?x64xf32> -> tensor<?x32xf32, "q8">
     lm.return %x : tensor<?x64xf32>
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
@@ -913,12 +913,12 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
-// round_c2
+// cast_c2
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
-    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    %0 = lm.cast %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
     // expected-error @+1 {{expects x in an encoding other than 'tensor<?x64xf32, "q8">'}}
-    %1 = lm.round %0 : tensor<?x64xf32, "q8"> -> tensor<?x64xf32, "q8">
+    %1 = lm.cast %0 : tensor<?x64xf32, "q8"> -> tensor<?x64xf32, "q8">
     lm.return %x : tensor<?x64xf32>
   }
   lm.entry @e(%i: tensor<?xi32>, %k: !lm.states, %b: !lm.batch) -> (tensor<?x64xf32>, !lm.states) {
@@ -931,11 +931,11 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
-// Projections alone read other forms.
+// Projections alone read other encodings.
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
-    %0 = lm.round %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
-    // expected-error @+1 {{must be rows of f32 in no other form}}
+    %0 = lm.cast %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    // expected-error @+1 {{must be rows of f32 in no other encoding}}
     %1 = lm.add %0, %0 : tensor<?x64xf32, "q8">
     lm.return %x : tensor<?x64xf32>
   }

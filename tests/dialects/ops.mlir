@@ -54,8 +54,8 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
     %ln2 = lm.layer_norm %ln, %n {eps = 1.0e-5 : f32} : tensor<?x64xf32>, !lm.weight<64, f32>
     // CHECK: lm.linear %{{.*}}, %{{.*}}, %{{.*}} : !lm.weight<64, f32> : tensor<?x64xf32>, <64x64, q4_1> -> tensor<?x64xf32>
     %q = lm.linear %0, %wq, %bias : !lm.weight<64, f32> : tensor<?x64xf32>, !lm.weight<64x64, q4_1> -> tensor<?x64xf32>
-    // CHECK: %[[ROUNDED:.*]] = lm.round %{{.*}} : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
-    %r = lm.round %0 : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    // CHECK: %[[ROUNDED:.*]] = lm.cast %{{.*}} : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
+    %r = lm.cast %0 : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
     // CHECK: lm.linear %[[ROUNDED]], %{{.*}} : tensor<?x64xf32, "q8">
     %k = lm.linear %r, %wk : tensor<?x64xf32, "q8">, !lm.weight<32x64, q6_k> -> tensor<?x32xf32>
     // CHECK: lm.rope {{.*}} style = #lm.rope_style<interleaved>
@@ -130,10 +130,10 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
 }
 
 // CHECK-LABEL: kernel.func @gate_up_0
-kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, q8>) {
+kernel.func @gate_up_0(%x: !kernel.activation<64, q8>, %g: !lm.weight<96x64, q4_0>, %u: !lm.weight<96x64, q4_0>, %y: !kernel.activation<96, q8>) {
   // CHECK: kernel.matmul {{.*}} weights({{.*}}) outs({{.*}}) attributes {{{.*}}pair
-  kernel.matmul %x : !kernel.rows<64, q8> weights(%g, %u : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>)
-      outs(%y : !kernel.rows<96, q8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair,
+  kernel.matmul %x : !kernel.activation<64, q8> weights(%g, %u : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>)
+      outs(%y : !kernel.activation<96, q8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated,
       schedule = #kernel.schedule<tiles = [3, 2, 1], block = 96, prefetch = 4096>} {
   ^bb0(%a: f32, %b: f32):
     %0 = arith.mulf %a, %b : f32
@@ -145,16 +145,16 @@ kernel.func @gate_up_0(%x: !kernel.rows<64, q8>, %g: !lm.weight<96x64, q4_0>, %u
 // What a projection does in steps of few tokens.
 // CHECK-LABEL: kernel.func @few_0
 // CHECK-SAME:    attributes {counts = #kernel.counts<2 to 4>}
-kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !kernel.rows<64, f32>,
-                   %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.rows<32, f32>) attributes {counts = #kernel.counts<2 to 4>} {
-  // CHECK: %[[X:.+]] = kernel.rowwise ins(%{{.+}} : !kernel.rows<64, f32>) -> !kernel.flow<64, bf16> attributes {extent = #kernel.extent<tokens>} {
-  %x = kernel.rowwise ins(%i : !kernel.rows<64, f32>) -> !kernel.flow<64, bf16> attributes {extent = #kernel.extent<tokens>} {
+kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.activation<32, f32>, %i: !kernel.activation<64, f32>,
+                   %kv: !kernel.kv_pool<1, 32, bf16>, %t: !kernel.activation<32, f32>) attributes {counts = #kernel.counts<2 to 4>} {
+  // CHECK: %[[X:.+]] = kernel.rowwise ins(%{{.+}} : !kernel.activation<64, f32>) -> !kernel.fused<64, bf16> attributes {extent = #kernel.extent<tokens>} {
+  %x = kernel.rowwise ins(%i : !kernel.activation<64, f32>) -> !kernel.fused<64, bf16> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }
-  // CHECK: %[[F:.+]]:3 = kernel.matmul %[[X]] : !kernel.flow<64, bf16> weights({{.*}}) -> !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32> attributes
-  %q, %k, %v = kernel.matmul %x : !kernel.flow<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
-      -> !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+  // CHECK: %[[F:.+]]:3 = kernel.matmul %[[X]] : !kernel.fused<64, bf16> weights({{.*}}) -> !kernel.fused<32, f32>, !kernel.fused<32, f32>, !kernel.fused<32, f32> attributes
+  %q, %k, %v = kernel.matmul %x : !kernel.fused<64, bf16> weights(%w, %w, %w : !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>, !lm.weight<32x64, q4_0>)
+      -> !kernel.fused<32, f32>, !kernel.fused<32, f32>, !kernel.fused<32, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }, {
@@ -164,42 +164,42 @@ kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %i: !
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
-  // CHECK: %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %{{.+}} into %{{.+}} : !kernel.flow<32, f32>, {{.*}} -> !kernel.flow<32, f32>
-  %rotated = kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>}
-      : !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.flow<32, f32>, !kernel.kv_pool<1, 32, bf16> -> !kernel.flow<32, f32>
+  // CHECK: %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %{{.+}} into %{{.+}} : !kernel.fused<32, f32>, {{.*}} -> !kernel.fused<32, f32>
+  %rotated = kernel.rope_append %q, %k, %v table %t : !kernel.activation<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>}
+      : !kernel.fused<32, f32>, !kernel.fused<32, f32>, !kernel.fused<32, f32>, !kernel.kv_pool<1, 32, bf16> -> !kernel.fused<32, f32>
   // CHECK: kernel.store %[[R]] : <32, f32> into %{{.+}} : <32, f32>
-  kernel.store %rotated : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
+  kernel.store %rotated : !kernel.fused<32, f32> into %y : !kernel.activation<32, f32>
   kernel.return
 }
 
 // CHECK-LABEL: kernel.func @head_0
 // CHECK-SAME:    attributes {counts = #kernel.counts<33>}
-kernel.func @head_0(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.rows<1, key>) attributes {counts = #kernel.counts<33>} {
-  // CHECK: %[[Y:.+]] = kernel.matmul {{.*}}weights({{[^)]*}}) -> !kernel.flow<32, f32> attributes
-  %y = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head_0(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, q4_0>, %k: !kernel.activation<1, key>) attributes {counts = #kernel.counts<33>} {
+  // CHECK: %[[Y:.+]] = kernel.matmul {{.*}}weights({{[^)]*}}) -> !kernel.fused<32, f32> attributes
+  %y = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.fused<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
-  // CHECK: kernel.argmax %[[Y]] : !kernel.flow<32, f32> keys %{{.+}} : <1, key>
-  kernel.argmax %y : !kernel.flow<32, f32> keys %k : !kernel.rows<1, key>
+  // CHECK: kernel.argmax %[[Y]] : !kernel.fused<32, f32> keys %{{.+}} : <1, key>
+  kernel.argmax %y : !kernel.fused<32, f32> keys %k : !kernel.activation<1, key>
   kernel.return
 }
 
-kernel.func @maxima(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.rows<32, f32>, %k: !kernel.rows<1, f32>) {
-  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @maxima(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.activation<32, f32>, %k: !kernel.activation<1, f32>) {
+  %f = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.fused<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
-  kernel.store %f : !kernel.flow<32, f32> into %y : !kernel.rows<32, f32>
+  kernel.store %f : !kernel.fused<32, f32> into %y : !kernel.activation<32, f32>
   // CHECK: kernel.panel_maxima %{{.+}} : <32, f32> into %{{.+}} : <1, f32>
-  kernel.panel_maxima %f : !kernel.flow<32, f32> into %k : !kernel.rows<1, f32>
+  kernel.panel_maxima %f : !kernel.fused<32, f32> into %k : !kernel.activation<1, f32>
   kernel.return
 }
 
 // CHECK-LABEL: kernel.func @norm_0
-kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
+kernel.func @norm_0(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
   // CHECK: kernel.rowwise
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%v: f32, %g: f32):
     %sq = arith.mulf %v, %v : f32
     // CHECK: kernel.row_stat mean
@@ -211,16 +211,16 @@ kernel.func @norm_0(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !ker
 }
 
 // CHECK-LABEL: kernel.func @conv
-kernel.func @conv(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %b: !lm.weight<64, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.rows<64, f32>) {
+kernel.func @conv(%x: !kernel.activation<64, f32>, %w: !lm.weight<192, f32>, %b: !lm.weight<64, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.activation<64, f32>) {
   // CHECK: kernel.causal_conv %{{.*}}, %{{.*}} bias %{{.*}} : !lm.weight<64, f32> over %{{.*}} : <64, f32>, <192, f32>, <#lm.fixed<[x: 2x64 x f32]>> outs(%{{.*}} : <64, f32>)
-  kernel.causal_conv %x, %w bias %b : !lm.weight<64, f32> over %s : !kernel.rows<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.rows<64, f32>)
+  kernel.causal_conv %x, %w bias %b : !lm.weight<64, f32> over %s : !kernel.activation<64, f32>, !lm.weight<192, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.activation<64, f32>)
   kernel.return
 }
 
 // CHECK-LABEL: kernel.func @custom
-kernel.func @custom(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.rows<64, f32>) {
-  // CHECK: kernel.custom "my.op" ins(%{{.*}}, %{{.*}} : !kernel.rows<64, f32>, !lm.weight<192, f32>) over %{{.*}} : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%{{.*}} : !kernel.rows<64, f32>) attributes {body = "its code", error = 5.000000e-01 : f64}
-  kernel.custom "my.op" ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<192, f32>) over %s : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.rows<64, f32>) attributes {body = "its code", error = 0.5 : f64} {
+kernel.func @custom(%x: !kernel.activation<64, f32>, %w: !lm.weight<192, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %y: !kernel.activation<64, f32>) {
+  // CHECK: kernel.custom "my.op" ins(%{{.*}}, %{{.*}} : !kernel.activation<64, f32>, !lm.weight<192, f32>) over %{{.*}} : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%{{.*}} : !kernel.activation<64, f32>) attributes {body = "its code", error = 5.000000e-01 : f64}
+  kernel.custom "my.op" ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<192, f32>) over %s : !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>> outs(%y : !kernel.activation<64, f32>) attributes {body = "its code", error = 0.5 : f64} {
   ^bb0(%a: tensor<?x64xf32>, %c: !lm.weight<192, f32>, %before: !lm.state<#lm.fixed<[x: 2x64 x f32]>>, %b: !lm.batch):
     %r, %after = lm.causal_conv %a, %c over %before at %b : tensor<?x64xf32>, !lm.weight<192, f32>, !lm.state<#lm.fixed<[x: 2x64 x f32]>>
     // CHECK: kernel.results %{{.*}}, %{{.*}} : tensor<?x64xf32>, !lm.state
@@ -230,9 +230,9 @@ kernel.func @custom(%x: !kernel.rows<64, f32>, %w: !lm.weight<192, f32>, %s: !ke
 }
 
 // CHECK-LABEL: kernel.func @route_0
-kernel.func @route_0(%x: !kernel.rows<8, f32>, %s: !lm.weight<8, f32>, %r: !kernel.routes<8, 2>) {
+kernel.func @route_0(%x: !kernel.activation<8, f32>, %s: !lm.weight<8, f32>, %r: !kernel.routes<8, 2>) {
   // CHECK: kernel.route %{{.*}} : <8, f32> expert_scale %{{.*}} : !lm.weight<8, f32> outs(%{{.*}} : <8, 2>) {group_score = #lm.group_score<top2sum>
-  kernel.route %x : !kernel.rows<8, f32> expert_scale %s : !lm.weight<8, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<softmax>, normalize = #lm.normalize<softmax>, groups = 2 : i64, used_groups = 1 : i64, group_score = #lm.group_score<top2sum>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
+  kernel.route %x : !kernel.activation<8, f32> expert_scale %s : !lm.weight<8, f32> outs(%r : !kernel.routes<8, 2>) {score = #lm.score<softmax>, normalize = #lm.normalize<softmax>, groups = 2 : i64, used_groups = 1 : i64, group_score = #lm.group_score<top2sum>, norm_eps = 0.0 : f32, norm_floor = 0.0 : f32, scale = 1.0 : f32}
   kernel.return
 }
 // CHECK-LABEL: kernel.func @group_routes_0
@@ -242,9 +242,9 @@ kernel.func @group_routes_0(%r: !kernel.routes<8, 2>) {
   kernel.return
 }
 // CHECK-LABEL: kernel.func @experts_0
-kernel.func @experts_0(%x: !kernel.rows<64, q8>, %w: !lm.weight<8x32x64, q4_0>, %b: !lm.weight<8x32x1, f32>, %y: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>) {
-  // CHECK: kernel.matmul {{.*}} aux(%{{.*}} : !lm.weight<8x32x1, f32>) outs(%{{.*}} : !kernel.rows<32, f32>) of %{{.*}} : !kernel.routes<8, 2>
-  kernel.matmul %x : !kernel.rows<64, q8> weights(%w : !lm.weight<8x32x64, q4_0>) aux(%b : !lm.weight<8x32x1, f32>) outs(%y : !kernel.rows<32, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+kernel.func @experts_0(%x: !kernel.activation<64, q8>, %w: !lm.weight<8x32x64, q4_0>, %b: !lm.weight<8x32x1, f32>, %y: !kernel.activation<32, f32>, %r: !kernel.routes<8, 2>) {
+  // CHECK: kernel.matmul {{.*}} aux(%{{.*}} : !lm.weight<8x32x1, f32>) outs(%{{.*}} : !kernel.activation<32, f32>) of %{{.*}} : !kernel.routes<8, 2>
+  kernel.matmul %x : !kernel.activation<64, q8> weights(%w : !lm.weight<8x32x64, q4_0>) aux(%b : !lm.weight<8x32x1, f32>) outs(%y : !kernel.activation<32, f32>) of %r : !kernel.routes<8, 2> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %c: f32):
     %s = arith.addf %a, %c : f32
     kernel.yield %s : f32
@@ -252,73 +252,73 @@ kernel.func @experts_0(%x: !kernel.rows<64, q8>, %w: !lm.weight<8x32x64, q4_0>, 
   kernel.return
 }
 // CHECK-LABEL: kernel.func @combine_0
-kernel.func @combine_0(%x: !kernel.rows<32, f32>, %r: !kernel.routes<8, 2>, %y: !kernel.rows<32, f32>) {
+kernel.func @combine_0(%x: !kernel.activation<32, f32>, %r: !kernel.routes<8, 2>, %y: !kernel.activation<32, f32>) {
   // CHECK: kernel.combine %{{.*}} by %{{.*}} : <32, f32>, <8, 2> outs(%{{.*}} : <32, f32>)
-  kernel.combine %x by %r : !kernel.rows<32, f32>, !kernel.routes<8, 2> outs(%y : !kernel.rows<32, f32>)
+  kernel.combine %x by %r : !kernel.activation<32, f32>, !kernel.routes<8, 2> outs(%y : !kernel.activation<32, f32>)
   kernel.return
 }
 // CHECK-LABEL: kernel.func @dispatch_0
-kernel.func @dispatch_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %r: !kernel.routes<8, 2>) {
+kernel.func @dispatch_0(%x: !kernel.activation<32, f32>, %y: !kernel.activation<32, q8>, %r: !kernel.routes<8, 2>) {
   // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) to %{{.*}} : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) to %r : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  kernel.rowwise ins(%x : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, q8>) to %r : !kernel.routes<8, 2> attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
 // CHECK-LABEL: kernel.func @permute_0
-kernel.func @permute_0(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, q8>, %c: !lm.weight<32, f32>) {
+kernel.func @permute_0(%x: !kernel.activation<32, f32>, %y: !kernel.activation<32, q8>, %c: !lm.weight<32, f32>) {
   // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) by %{{.*}} : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>}
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, q8>) by %c : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>} {
+  kernel.rowwise ins(%x : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, q8>) by %c : !lm.weight<32, f32> attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
 // CHECK-LABEL: kernel.func @permute_experts
-kernel.func @permute_experts(%x: !kernel.rows<40, f32>, %y: !kernel.rows<40, q8>, %c: !lm.weight<512, f32>, %r: !kernel.routes<8, 2>) {
+kernel.func @permute_experts(%x: !kernel.activation<40, f32>, %y: !kernel.activation<40, q8>, %c: !lm.weight<512, f32>, %r: !kernel.routes<8, 2>) {
   // CHECK: kernel.rowwise ins(%{{.*}}) outs(%{{.*}}) to %{{.*}} : !kernel.routes<8, 2> by %{{.*}} : !lm.weight<512, f32> attributes {dispatched, extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
-  kernel.rowwise ins(%x : !kernel.rows<40, f32>) outs(%y : !kernel.rows<40, q8>) to %r : !kernel.routes<8, 2> by %c : !lm.weight<512, f32> attributes {dispatched, extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
+  kernel.rowwise ins(%x : !kernel.activation<40, f32>) outs(%y : !kernel.activation<40, q8>) to %r : !kernel.routes<8, 2> by %c : !lm.weight<512, f32> attributes {dispatched, extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
 // CHECK-LABEL: kernel.func @attention_0
-kernel.func @attention_0(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, f32>) {
+kernel.func @attention_0(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.activation<64, f32>) {
   // CHECK: kernel.attention
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 4 : i64, scale = 0.25 : f32}
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.activation<64, f32>) {heads = 4 : i64, scale = 0.25 : f32}
   kernel.return
 }
 
 // CHECK-LABEL: kernel.func @shared
-kernel.func @shared(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.rows<64, bf16>, %w: !kernel.workspace<4096>) {
+kernel.func @shared(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<2, 16, bf16>, %y: !kernel.activation<64, bf16>, %w: !kernel.workspace<4096>) {
   // CHECK: kernel.attention {{.*}} outs(%{{.*}} : <64, bf16>) workspace %{{.*}} : !kernel.workspace<4096> {heads = 4
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.rows<64, bf16>) workspace %w : !kernel.workspace<4096> {heads = 4 : i64, scale = 0.25 : f32}
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<2, 16, bf16> outs(%y : !kernel.activation<64, bf16>) workspace %w : !kernel.workspace<4096> {heads = 4 : i64, scale = 0.25 : f32}
   kernel.return
 }
 // CHECK-LABEL: kernel.func @argmax
-kernel.func @argmax(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>) {
-  // CHECK: kernel.argmax %{{.*}} : !kernel.rows<100, f32> keys %{{.*}} : <1, key>
-  kernel.argmax %l : !kernel.rows<100, f32> keys %k : !kernel.rows<1, key>
+kernel.func @argmax(%l: !kernel.activation<100, f32>, %k: !kernel.activation<1, key>) {
+  // CHECK: kernel.argmax %{{.*}} : !kernel.activation<100, f32> keys %{{.*}} : <1, key>
+  kernel.argmax %l : !kernel.activation<100, f32> keys %k : !kernel.activation<1, key>
   kernel.return
 }
 // CHECK-LABEL: kernel.func @argmax_finish
-kernel.func @argmax_finish(%k: !kernel.rows<1, key>, %i: !kernel.rows<1, i32>) {
+kernel.func @argmax_finish(%k: !kernel.activation<1, key>, %i: !kernel.activation<1, i32>) {
   // CHECK: kernel.argmax_finish %{{.*}} : <1, key> outs(%{{.*}} : <1, i32>)
-  kernel.argmax_finish %k : !kernel.rows<1, key> outs(%i : !kernel.rows<1, i32>)
+  kernel.argmax_finish %k : !kernel.activation<1, key> outs(%i : !kernel.activation<1, i32>)
   kernel.return
 }
 // CHECK-LABEL: kernel.func @draw_weigh
-kernel.func @draw_weigh(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<128, bytes>) {
+kernel.func @draw_weigh(%l: !kernel.activation<100, f32>, %k: !kernel.activation<1, key>, %s: !kernel.activation<128, bytes>) {
   // CHECK: kernel.draw_weigh %{{.*}}, %{{.*}} : <100, f32>, <1, key> sums %{{.*}} : <128, bytes>
-  kernel.draw_weigh %l, %k : !kernel.rows<100, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<128, bytes>
+  kernel.draw_weigh %l, %k : !kernel.activation<100, f32>, !kernel.activation<1, key> sums %s : !kernel.activation<128, bytes>
   kernel.return
 }
 // CHECK-LABEL: kernel.func @draw_ids
-kernel.func @draw_ids(%l: !kernel.rows<100, f32>, %k: !kernel.rows<1, key>, %s: !kernel.rows<128, bytes>, %i: !kernel.rows<1, i32>) {
+kernel.func @draw_ids(%l: !kernel.activation<100, f32>, %k: !kernel.activation<1, key>, %s: !kernel.activation<128, bytes>, %i: !kernel.activation<1, i32>) {
   // CHECK: kernel.draw_ids {{.*}} sums %{{.*}} : <128, bytes> outs(%{{.*}} : <1, i32>)
-  kernel.draw_ids %l, %k : !kernel.rows<100, f32>, !kernel.rows<1, key> sums %s : !kernel.rows<128, bytes> outs(%i : !kernel.rows<1, i32>)
+  kernel.draw_ids %l, %k : !kernel.activation<100, f32>, !kernel.activation<1, key> sums %s : !kernel.activation<128, bytes> outs(%i : !kernel.activation<1, i32>)
   kernel.return
 }
 

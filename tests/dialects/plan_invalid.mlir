@@ -2,8 +2,8 @@
 // RUN: ingot-opt %s -split-input-file -verify-diagnostics
 
 // buffer_c1
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -17,8 +17,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // buffer_c2
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -32,8 +32,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c1
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -51,8 +51,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c2
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -70,8 +70,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c3
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -89,8 +89,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c4
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -108,8 +108,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c5
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -127,8 +127,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c1
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -144,8 +144,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c2
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -163,8 +163,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c3
-kernel.func @copy(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     kernel.yield %a : f32
   }
@@ -185,8 +185,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c4 of a workspace
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>, %w: !kernel.workspace<4096>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, f32>, %w: !kernel.workspace<4096>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -201,8 +201,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // launch_c6
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>, %w: !kernel.workspace<4096>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, f32>, %w: !kernel.workspace<4096>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, f32>) workspace %w : !kernel.workspace<4096> {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -333,8 +333,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c4
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, f32>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -375,8 +375,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c5
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, f32>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -394,8 +394,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c7
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, f32>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32, window = 9 : i64}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, f32>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, f32>) {heads = 1 : i64, scale = 1.0 : f32, window = 9 : i64}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -413,8 +413,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 // -----
 
 // step_c6: the weights of a layer lie as its kernels take them
-kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<32x64, f32, panel32>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<32x64, f32, panel32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @head(%x: !kernel.activation<64, f32>, %w: !lm.weight<32x64, f32, panel32>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, f32> weights(%w : !lm.weight<32x64, f32, panel32>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

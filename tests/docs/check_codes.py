@@ -36,16 +36,16 @@ ELSEWHERE = {
     "tools/ingot/CompilerLibrary.cpp": {"E0111", "E0114", "E0133"},  # of a condition; of the child
     "tools/ingot/BatchFile.cpp": {"E0145"},  # a line of a results file, no error of a command
     "tools/ingot/Serve.cpp": {"E0561"},  # an answer over HTTP, whose status is next to it
-    "tools/ingot/LastWords.cpp": {"E0388"},  # printed without allocating
+    "tools/ingot/FatalError.cpp": {"E0388"},  # printed without allocating
     "runtime/error/OutOfMemory.h": {"E0507"},
-    "compiler/console/CrashWords.cpp": {"E0438", "E0492"},
+    "compiler/console/CrashContext.cpp": {"E0438", "E0492"},
     "runtime/server/api/Api.cpp": {"E0560", "E0561"},  # answers over HTTP
     "runtime/server/api/TokenRoutes.cpp": {"E0520"},
     "runtime/engine/VerifyProgram.cpp": {"E0373", "E0820"},  # bad(condition ? … : …)
-    "compiler/console/Mixes.cpp": None,  # rows of the compatibility matrix: usage
-    "compiler/driver/WrongValue.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
+    "compiler/console/Compatibility.cpp": None,  # rows of the compatibility matrix: usage
+    "compiler/driver/MiscompileReducer.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
     "compiler/driver/PlanChecks.cpp": {"E0432"},  # the name of a file
-    "compiler/targets/Lockstep.cpp": {"E0886", "E0890"},  # the name of a file
+    "compiler/targets/DifferentialCheck.cpp": {"E0886", "E0890"},  # the name of a file
     "runtime/embed/include/ingot.hpp": {"E0507"},  # what C++ says where C could not make an error
     "python/src/ingot/_upstream.py": {"E0569"},  # of the child
     "python/src/ingot/_compiler_child.py": {"E0594"},  # printed

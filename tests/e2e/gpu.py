@@ -128,7 +128,7 @@ def add(suite, ingot, long):
         model = gguf if gguf.exists() else folder
         suite.check(f"gpu {folder.name}: on the emulator", lambda: tiny(ingot, model, ids, numpy.load(folder / "expected.npy")))
         if not gguf.exists() and (long or folder.name == QUICK[1]):
-            suite.check(f"gpu {folder.name}: made-up weights", lambda: seeded(ingot, model))
+            suite.check(f"gpu {folder.name}: dummy weights", lambda: seeded(ingot, model))
 
 
 class Real:

@@ -96,7 +96,7 @@ def openai_async(server):
             return await asyncio.gather(*(one(client, seed) for seed in range(16)))
 
     alone = [server.complete(words(30, seed), max_tokens=16)["choices"][0]["text"] for seed in range(16)]
-    assert asyncio.run(together()) == alone, "D1: an answer depends on its company"
+    assert asyncio.run(together()) == alone, "D1: an answer depends on its batch"
 
 
 def anthropic_client(server):
@@ -145,7 +145,7 @@ def structured(server):
         pets, texts = pool.map(with_schema, range(8)), pool.map(free, range(4))
         pets, texts = list(pets), list(texts)
     assert texts == expected, "a free answer changes beside constrained ones"
-    assert pets == [with_schema(seed) for seed in range(8)], "a constrained answer depends on its company"
+    assert pets == [with_schema(seed) for seed in range(8)], "a constrained answer depends on its batch"
     json.loads(client.chat.completions.create(**ask, temperature=0, response_format={"type": "json_object"}).choices[0].message.content)
 
     def guided(**extra):
@@ -188,7 +188,7 @@ def searches(server):
     with concurrent.futures.ThreadPoolExecutor(18) as pool:
         together = list(pool.map(lambda job: ask(job[0], **job[1]).choices[0].text,
                                  [(prompt, extra) for prompt in prompts for extra in (beams, contrastive, {})]))
-    assert together == alone, "D1: an answer depends on its company"
+    assert together == alone, "D1: an answer depends on its batch"
     assert any(alone[i + 1] != alone[i + 2] for i in range(0, len(alone), 3)), "the penalty has no effect"
 
     for extra in (beams, contrastive):
@@ -517,7 +517,7 @@ def many_embeddings(server):
     assert answer["usage"]["prompt_tokens"] == sum(map(len, inputs))
     for i in (0, 1, 500, 2047):
         alone = server.post("/v1/embeddings", {"input": inputs[i], "encoding_format": "base64"})[2]["data"][0]["embedding"]
-        assert alone == answer["data"][i]["embedding"], f"embedding {i} depends on its company"
+        assert alone == answer["data"][i]["embedding"], f"embedding {i} depends on its batch"
     status, _, answer = server.post("/v1/embeddings", {"input": inputs + [[1]]})
     assert status == 400 and "2048" in answer["error"]["message"], answer
     leaver = server.connect()  # its other inputs are not computed

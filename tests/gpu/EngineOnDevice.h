@@ -1,7 +1,7 @@
 //===- EngineOnDevice.h - Runs single kernels of an engine without an executor ----===//
 #pragma once
 
-#include "runtime/device/cuda/AttentionShares.h"
+#include "runtime/device/cuda/AttentionSplits.h"
 #include "runtime/device/cuda/DeviceMemory.h"
 #include "runtime/device/cuda/PickCode.h"
 #include "runtime/device/cuda/SeededWeight.h"
@@ -48,7 +48,7 @@ public:
     }
     return driver.find(found->second, variant.symbol()->str(), variant.shared_bytes());
   }
-  AttentionSharing sharing() const { return AttentionSharing::of(*picked.program); }
+  AttentionSplitting sharing() const { return AttentionSplitting::of(*picked.program); }
   const fb::Buffer &buffer(uint32_t index) const { return *picked.program->buffers()->Get(index); }
   const fb::State &stateOf(const fb::Step &step) const {
     return *picked.program->states()->Get(step.states()->Get(0));

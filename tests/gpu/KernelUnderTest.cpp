@@ -92,7 +92,7 @@ Result<std::vector<uint64_t>> KernelUnderTest::addresses() {
 
 Result<void> KernelUnderTest::sendBatch(const BatchView &view) {
   uint64_t most = 8192 + uint64_t(view.tokens + view.rows) * 64 +
-                  uint64_t(view.tiles + kMostShares) * sizeof(AttentionShare) +
+                  uint64_t(view.tiles + kMostSplits) * sizeof(AttentionSplit) +
                   uint64_t(view.tiles) * sizeof(AttentionTile) +
                   uint64_t(view.sequences * view.blockTableStride) * 4;
   if (batch.size() < most) {

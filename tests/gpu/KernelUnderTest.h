@@ -54,7 +54,7 @@ public:
   };
   std::optional<Plant> plant;
 
-  AttentionSharing sharing() const { return engine.sharing(); }
+  AttentionSplitting sharing() const { return engine.sharing(); }
 
 private:
   const fb::Arg &arg(uint32_t operand) const { return *place.launch->args()->Get(operand); }

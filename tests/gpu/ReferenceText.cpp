@@ -13,14 +13,14 @@
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cuda;
+using kernel::ActivationType;
 using kernel::RowKind;
-using kernel::RowsType;
 
 namespace {
 
 uint32_t operandOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
 
-std::unique_ptr<reference::RowsT> rowsOf(RowsType type, Value value) {
+std::unique_ptr<reference::RowsT> rowsOf(ActivationType type, Value value) {
   auto rows = std::make_unique<reference::RowsT>();
   rows->operand = value ? operandOf(value) : 0;
   rows->n = uint32_t(type.getN()), rows->stride = uint32_t(rowStride(type));
@@ -28,7 +28,7 @@ std::unique_ptr<reference::RowsT> rowsOf(RowsType type, Value value) {
   return rows;
 }
 std::unique_ptr<reference::RowsT> rowsOf(Value value) {
-  return rowsOf(cast<RowsType>(value.getType()), value);
+  return rowsOf(cast<ActivationType>(value.getType()), value);
 }
 
 /// Opens `KERNEL void NAME(a0, a1, …, more, batch) {`.
@@ -53,7 +53,7 @@ public:
   ProjectionText(KernelText &k, kernel::FuncOp kernel, kernel::MatmulOp op)
       : k(k), kernel(kernel), op(op), shape(op), producer(shape.producer),
         name((kernel.getName() + "_reference").str()), width(op.xType().getN()),
-        weights(op.getPair() ? 2 : 1),
+        weights(op.getGated() ? 2 : 1),
         count(op.getExtent() == kernel::Extent::Rows
                   ? "batch->rows"
                   : "batch->tokens * " + std::to_string(op.rowsOfToken())) {}
@@ -90,12 +90,13 @@ public:
     for (ValueRange values :
          {ValueRange(op.getAux()), producer ? ValueRange(producer.getInputs()) : ValueRange()})
       for (Value value : values)
-        if (isa<RowsType>(value.getType()))
+        if (isa<ActivationType>(value.getType()))
           p->inputs.push_back(rowsOf(value));
     for (int64_t s = 0; s < op.segments(); ++s) {
-      const bool flows = !op.getFlows().empty();
-      Value output = flows ? shape.storedAt(op, s) : op.getOutputs()[s];
-      p->outputs.push_back(rowsOf(kernel::rowsTypeOf(output ? output : op.getFlows()[s]), output));
+      const bool fusedValues = !op.getFused().empty();
+      Value output = fusedValues ? shape.storedAt(op, s) : op.getOutputs()[s];
+      p->outputs.push_back(
+          rowsOf(kernel::activationTypeOf(output ? output : op.getFused()[s]), output));
     }
     p->gathers = producer && producer.getGather();
     if (op.getRoutes()) {
@@ -202,7 +203,7 @@ private:
     if (fp8) { // as in fp8_rows.cuh
       int64_t codes = llvm::alignTo(width, 128);
       k.line("const u8 *rowOfX = a{0} + (i64)token * {1};", operandOf(op.getXFp8()),
-             cast<RowsType>(op.getXFp8().getType()).rowBytes());
+             cast<ActivationType>(op.getXFp8().getType()).rowBytes());
       k.line("const i32 in = i % 16;");
       k.line("const double x = (double)e4m3_to_f32(rowOfX[i - in + in % 8 / 2 * 4 + in % 2 * 2 + "
              "in / 8]) *");
@@ -238,7 +239,7 @@ private:
     k.write("}");
     std::string rest;
     for (Value value : aux) {
-      auto rows = dyn_cast<RowsType>(value.getType());
+      auto rows = dyn_cast<ActivationType>(value.getType());
       std::string at = rows ? llvm::formatv("(i64)token * {0} + row", rowStride(rows)).str()
                        : op.getRoutes()
                            ? llvm::formatv("expert * {0} + row", llvm::alignTo(n, kPanelRows)).str()

@@ -7,7 +7,7 @@
 FOLDER is the output of write-cuda-kernels (texts and kernels.json), with codegen/cuda/device/*.cuh in FOLDER/device
 or in --headers. Needs Python 3, libnvrtc.so.13 (nvrtc.py) and libcuda.so.1, and no package.
 
-A knob is a macro of device/knobs.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN
+A knob is a macro of device/tuning.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN
 are tried. Each symbol is compiled on its own, in parallel processes. It is timed in a
 process of its own, with graphs of launches over so many copies of its weights that L2 does
 not keep them. Every variant is written as a line of --out as soon as it is known:

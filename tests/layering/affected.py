@@ -31,7 +31,7 @@ SHARED = ("CMakeLists.txt", "CMakePresets.json", "cmake/", "dev", ".ci/", "tests
 PROGRAM = "tools/ingot compiler/driver"
 BESIDES = {
     "tests/codegen": "tools/mlir emulator",
-    "tests/compiler/reference/machine": "compiler/driver",
+    "tests/compiler/reference/interpreter": "compiler/driver",
     "tests/deploy": PROGRAM,
     "tests/dialects": "tools/mlir",
     "tests/embed": PROGRAM + " runtime/embed",

@@ -14,8 +14,8 @@ import threading
 
 kind, *command = sys.argv[1:]
 
-MLIR = """kernel.func @scaled(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+MLIR = """kernel.func @scaled(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%one: f32):
     %two = arith.addf %one, %one : f32
     kernel.yield %two : f32

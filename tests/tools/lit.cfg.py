@@ -5,8 +5,8 @@
 #   %build     its build folder
 #   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
-#   %play-drafts    an engine's answers with drafts of several kinds (PlayDrafts.cpp)
-#   %play-schedules an engine's answers in random batch compositions (PlaySchedules.cpp)
+#   %fuzz-drafts    an engine's answers with drafts of several kinds (FuzzDrafts.cpp)
+#   %fuzz-schedules an engine's answers in random batch compositions (FuzzSchedules.cpp)
 #   %plugins   the folder of ingot-sample-plugin.so, ingot-bad-plugin.so and ingot-old-plugin.so (tests/plugins)
 import glob
 import os
@@ -47,8 +47,8 @@ config.substitutions += [
     ("%ingot", config.ingot),
     ("%fresh-ingot", config.ingot),
     ("%build", os.path.dirname(os.path.dirname(config.ingot))),
-    ("%play-drafts", os.path.join(os.path.dirname(config.ingot), "play-drafts")),
-    ("%play-schedules", os.path.join(os.path.dirname(config.ingot), "play-schedules")),
+    ("%fuzz-drafts", os.path.join(os.path.dirname(config.ingot), "fuzz-drafts")),
+    ("%fuzz-schedules", os.path.join(os.path.dirname(config.ingot), "fuzz-schedules")),
     ("%exits", f"{config.python} {config.test_source_root}/exits.py"),
     ("%python", config.python),
     ("%plugins", os.path.dirname(config.compiler_library)),

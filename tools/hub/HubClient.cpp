@@ -148,9 +148,9 @@ Result<HttpAnswer> HubClient::ask(const HttpRequest &request, bool ownOnly,
 Error HubClient::refusal(const HttpAnswer &answer, const Reference &reference,
                          const std::string &path) const {
   const std::string name = "hf:" + reference.repository, kind = answer.header("x-error-code");
-  const std::string said = printable(answer.header("x-error-message"));
-  const std::string status =
-      "the hub answers with " + std::to_string(answer.status) + (said.empty() ? "" : ": " + said);
+  const std::string message = printable(answer.header("x-error-message"));
+  const std::string status = "the hub answers with " + std::to_string(answer.status) +
+                             (message.empty() ? "" : ": " + message);
   if (answer.status != 0 && !answer.failure.empty())
     return {ExitCode::File, "E0152",
             "the connection to the hub was lost" + (path.empty() ? "" : " while fetching " + path),

@@ -204,13 +204,13 @@ Parts factsOf(const EngineFile &engine, bool numbers) {
   Parts parts;
   const fb::Engine &table = engine.table();
   const fb::Model &model = *table.model();
-  Facts &said = parts["model"];
-  said.add("name", model.name()->str());
-  said.add("family", model.family()->str());
-  said.add("layers", std::to_string(model.layers()));
-  said.add("parameters", grouped(model.parameters()));
-  said.add("context", grouped(model.context()));
-  said.add("vocabulary", grouped(model.vocab()));
+  Facts &facts = parts["model"];
+  facts.add("name", model.name()->str());
+  facts.add("family", model.family()->str());
+  facts.add("layers", std::to_string(model.layers()));
+  facts.add("parameters", grouped(model.parameters()));
+  facts.add("context", grouped(model.context()));
+  facts.add("vocabulary", grouped(model.vocab()));
   parts["provenance"].add("compiler", table.compiler_version()->str());
   addProvenance(table.provenance(), "", parts);
   for (const fb::Program *program : *table.programs()) {

@@ -130,7 +130,7 @@ struct Diagnosis {
   const fb::Model &model;
   uint64_t engineBytes = 0,
            memoryBytes = 0; ///< of a real engine, whose weights are not generated
-  runtime::MemoryStatement memory;
+  runtime::MemoryPlan memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;
   uint64_t toCompile = 0, toCompileAlone = 0; ///< memory to compile: on all threads, on one
@@ -145,7 +145,7 @@ Result<Diagnosis> diagnose(const runtime::EngineFile &engine, int64_t context) {
   limits.context = static_cast<uint64_t>(context);
   const int threads = int(std::max(1u, std::thread::hardware_concurrency()));
   limits.threads = uint64_t(threads);
-  auto memory = runtime::memoryStatement(engine, limits);
+  auto memory = runtime::memoryPlan(engine, limits);
   if (!memory)
     return memory.error();
   Diagnosis found{*table.model()};

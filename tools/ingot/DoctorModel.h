@@ -1,7 +1,7 @@
 //===- DoctorModel.h - ingot doctor MODEL: a trial compilation -------------===//
 //
 // The model is compiled for this machine with dummy weights generated from a seed, which takes little time
-// and disk whatever the model's size (docs/command-line.md, "Weights made up"). A local model is opened and
+// and disk whatever the model's size (docs/command-line.md, "Dummy weights"). A local model is opened and
 // imported as `ingot compile` does it, so the two agree, except that a NaN among the weights shows only when
 // they are packed. For a model on a hub, the small files and the headers of the weights are fetched by
 // ranges, which gives the same answer. For a quantised model on a hub, whose import depends on values in the

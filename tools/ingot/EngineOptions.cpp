@@ -91,7 +91,7 @@ static std::optional<int> parseCarveout(const std::string &text) {
   return whole && percent >= 0 && percent <= 100 ? std::optional(percent) : std::nullopt;
 }
 
-void GpuKnobs::define(CommandLine &command) {
+void GpuFlags::define(CommandLine &command) {
   // The parser's own messages omit the names of hidden options, so the check adds them.
   auto hidden = [&](const char *name, std::string &value, const char *help, const char *allowed,
                     bool (*fits)(const std::string &)) {
@@ -108,7 +108,7 @@ void GpuKnobs::define(CommandLine &command) {
          [](const std::string &text) { return text == "on" || text == "off"; });
 }
 
-cuda::GpuOptions GpuKnobs::options() const {
+cuda::GpuOptions GpuFlags::options() const {
   cuda::GpuOptions options;
   if (edges == "full")
     options.edges = cuda::GpuEdges::Full;
@@ -234,7 +234,7 @@ Result<int> EngineOptions::close(runtime::Session &session) const {
 
 std::string memoryLine(const runtime::Session &session) {
   using runtime::humanBytes;
-  const runtime::MemoryStatement &use = session.memory();
+  const runtime::MemoryPlan &use = session.memory();
   return humanBytes(use.mapped) + " engine + " +
          (use.uploaded ? humanBytes(use.uploaded) + " weights on the GPU + " : "") +
          (use.seeded ? humanBytes(use.seeded) + " weights from the seed + " : "") +

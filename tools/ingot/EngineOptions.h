@@ -46,7 +46,7 @@ struct LimitOptions {
 
 /// Tuning options for experiments on a GPU (docs/gpu.md). They are not in the help and have no
 /// effect on CPUs.
-struct GpuKnobs {
+struct GpuFlags {
   std::string edges = "programmatic";
   std::string carveout; ///< empty: the default of GpuOptions
   std::string graphs = "on";
@@ -59,7 +59,7 @@ struct EngineOptions {
   std::string model; ///< an engine, or a checkpoint
   CommonOptions common;
   LimitOptions limits;
-  GpuKnobs gpu;
+  GpuFlags gpu;
   CompileOptions compile;
   bool verify = false; ///< check every byte of the engine before it runs
 

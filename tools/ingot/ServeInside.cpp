@@ -79,7 +79,7 @@ public:
   News(const News &) = delete;
   News &operator=(const News &) = delete;
 
-  void tell(const ingot_server_news &head, std::string_view headers, std::string_view body) {
+  void report(const ingot_server_news &head, std::string_view headers, std::string_view body) {
     std::lock_guard lock(mutex);
     if (coming.empty())
       eventfd_write(descriptor, 1);
@@ -107,8 +107,8 @@ public:
   Asked(std::shared_ptr<News> news, uint64_t user, std::string id)
       : id(std::move(id)), news(std::move(news)), user(user) {}
 
-  void tell(int32_t kind, int32_t status = 0, std::string_view type = {},
-            const http::Headers &headers = {}, std::string_view data = {}) {
+  void report(int32_t kind, int32_t status = 0, std::string_view type = {},
+              const http::Headers &headers = {}, std::string_view data = {}) {
     std::string lines;
     if (kind == INGOT_ANSWER_WHOLE || kind == INGOT_ANSWER_HEAD) {
       lines = "content-type: " + std::string(type) + "\nx-request-id: " + id + "\n";
@@ -119,7 +119,7 @@ public:
     if (over)
       return;
     over = kind == INGOT_ANSWER_WHOLE || kind >= INGOT_ANSWER_END;
-    news->tell({user, kind, status, uint32_t(lines.size()), uint32_t(data.size())}, lines, data);
+    news->report({user, kind, status, uint32_t(lines.size()), uint32_t(data.size())}, lines, data);
   }
 
   /// Marks the request as left by its client. Returns the callback to run on the desk's thread.
@@ -159,7 +159,7 @@ public:
   InsideResponder(std::shared_ptr<Asked> asked, std::function<void()> done)
       : asked(std::move(asked)), done(std::move(done)) {}
   ~InsideResponder() override {
-    asked->tell(INGOT_ANSWER_BROKEN);
+    asked->report(INGOT_ANSWER_BROKEN);
     done();
   }
   InsideResponder(const InsideResponder &) = delete;
@@ -167,13 +167,13 @@ public:
 
   void send(int status, std::string_view contentType, std::string body,
             http::Headers headers) override {
-    asked->tell(INGOT_ANSWER_WHOLE, status, contentType, headers, body);
+    asked->report(INGOT_ANSWER_WHOLE, status, contentType, headers, body);
   }
   void begin(int status, std::string_view contentType, http::Headers headers) override {
-    asked->tell(INGOT_ANSWER_HEAD, status, contentType, headers);
+    asked->report(INGOT_ANSWER_HEAD, status, contentType, headers);
   }
-  void write(std::string bytes) override { asked->tell(INGOT_ANSWER_BYTES, 0, {}, {}, bytes); }
-  void finish() override { asked->tell(INGOT_ANSWER_END); }
+  void write(std::string bytes) override { asked->report(INGOT_ANSWER_BYTES, 0, {}, {}, bytes); }
+  void finish() override { asked->report(INGOT_ANSWER_END); }
   void onGone(std::function<void()> callback) override { asked->setGone(std::move(callback)); }
   bool gone() const override { return asked->left.load(std::memory_order_acquire); }
 
@@ -274,8 +274,8 @@ int32_t ingot_server_error_status(const ingot_server_error *error) {
   return int32_t(error->error.exit);
 }
 const char *ingot_server_error_part(const ingot_server_error *error, int part) {
-  const Error &told = error->error;
-  const std::string *parts[] = {&told.code, &told.what, &told.why, &told.fix};
+  const Error &reason = error->error;
+  const std::string *parts[] = {&reason.code, &reason.what, &reason.why, &reason.fix};
   return part < 0 || part > 3 ? "" : parts[part]->c_str();
 }
 void ingot_server_error_free(ingot_server_error *error) { delete error; }

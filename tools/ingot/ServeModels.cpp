@@ -76,7 +76,7 @@ Result<void> checkSum(const ServeModels &options, const service::ModelRegistry &
   uint64_t kv = 0, all = 0;
   std::string parts;
   for (const auto &model : models.all()) {
-    const runtime::MemoryStatement &use = model->session().memory();
+    const runtime::MemoryPlan &use = model->session().memory();
     kv += use.kv;
     all += use.kept();
     parts += (parts.empty() ? "" : ", ") + model->name() + " " + runtime::humanBytes(use.kv);

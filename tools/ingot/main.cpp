@@ -10,7 +10,7 @@
 #include "tools/ingot/Command.h"
 #include "tools/ingot/CompilerLibrary.h"
 #include "tools/ingot/Console.h"
-#include "tools/ingot/LastWords.h"
+#include "tools/ingot/FatalError.h"
 #include "tools/ingot/ModelName.h"
 #include "tools/options/CommandLine.h"
 
@@ -135,7 +135,7 @@ int dispatch(int argc, const char *const *argv) {
 int main(int argc, char **argv) {
   // An exception from a library is our bug or the machine's state. The user gets an error, never a
   // stack trace.
-  ingot::cli::prepareLastWords();
+  ingot::cli::installFatalErrorHandler();
   try {
     return ingot::cli::finishOutput(ingot::cli::dispatch(argc, argv));
   } catch (const std::system_error &error) {

@@ -6,7 +6,7 @@
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/Plugins.h"
 #include "compiler/reference/CheckModel.h"
-#include "compiler/reference/machine/CheckPlan.h"
+#include "compiler/reference/interpreter/CheckPlan.h"
 #include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   ingot::compiler::registerTargets();
   ingot::registerPassesAndPipelines();
   ingot::reference::registerModelCheckPass();
-  ingot::reference::machine::registerSlowCheckPass();
+  ingot::reference::interpreter::registerCheckPlanPass();
   ingot::extend::registerAttachKernel();
   std::vector<char *> others;
   for (char *argument : llvm::ArrayRef(argv, size_t(argc))) {

@@ -33,8 +33,8 @@
 
 #include "kv_page.cuh"
 
-constexpr i32 kSpan = 64;          ///< positions of a KV tile
-constexpr i32 kRunSpans = 4;       ///< KV tiles of a KV chunk: 256 positions
+constexpr i32 kKvTile = 64;        ///< positions of a KV tile
+constexpr i32 kChunkTiles = 4;     ///< KV tiles of a KV chunk: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
 /// The emitter defines struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0: none);
@@ -177,7 +177,7 @@ template <class S> struct HeadPages {
 
   MEMBER Page page(i32 position) const { return Page(pool, table[position / kPageTokens]); }
   /// Returns page i of the two pages of a KV tile; the first page if nothing was written to page i.
-  MEMBER Page pageOfSpan(i32 start, i32 i) const {
+  MEMBER Page pageOfTile(i32 start, i32 i) const {
     return page(start + kPageTokens * i < limit ? start + kPageTokens * i : start);
   }
   /// Loads the scales of a lane's positions 8j + 2c and 8j + 2c + 1. They are 0 for positions that are
@@ -186,7 +186,7 @@ template <class S> struct HeadPages {
     const i32 c = threadIdx.x % 4;
     UNROLL
     for (i32 i = 0; i < 2; i++) {
-      const Page from = pageOfSpan(start, i);
+      const Page from = pageOfTile(start, i);
       const float *pairs = ofValues ? from.valueScale(head, 2 * c) : from.keyScale(head, 2 * c);
       UNROLL
       for (i32 j = 0; j < 4; j++) {
@@ -218,7 +218,7 @@ template <class S> struct ValuesInPages {
   MEMBER ValuesInPages(const HeadPages<S> &pages, i32 start) : left(pages.limit - start) {
     UNROLL
     for (i32 i = 0; i < 2; i++)
-      rows[i] = pages.pageOfSpan(start, i).values(pages.head, 0);
+      rows[i] = pages.pageOfTile(start, i).values(pages.head, 0);
     if constexpr (S::window)
       seen = before(left) & ~before(pages.first - start);
   }
@@ -251,7 +251,7 @@ template <class S> struct ValuesInPages {
 };
 
 /// A KV tile for 16 rows: m and l of rows g and g + 8 and, 64 dimensions at a time, o.
-template <class S> struct Span {
+template <class S> struct KvTile {
   using Shape = AttentionShape<S>;
   using Page = typename HeadPages<S>::Page;
   float m[2], l[2];
@@ -265,7 +265,7 @@ template <class S> struct Span {
     const u8 *rows[2]; // this lane's first position in each of the two pages
     UNROLL
     for (i32 i = 0; i < 2; i++)
-      rows[i] = pages.pageOfSpan(start, i).keys(pages.head, g);
+      rows[i] = pages.pageOfTile(start, i).keys(pages.head, g);
     float s[1][8][4] = {};
     constexpr i32 together = Shape::together;
     _Pragma("unroll together") for (i32 t = 0; t < Shape::kChunks; t++) {
@@ -363,16 +363,16 @@ template <class S> struct AttentionWork {
   AttentionTile tile;
   i32 head;
   HeadPages<S> pages;
-  i32 firstSpan, endSpan, firstRun, endRun;
+  i32 firstTile, endTile, firstKvChunk, endKvChunk;
 
   MEMBER AttentionWork(const BatchView *batch, const u8 *pool, const AttentionTile &tile, i32 head)
       : tile(tile), head(head) {
     pages = {pool, batch->blockTable + tile.sequence * batch->blockTableStride, head,
              tile.firstPosition + tile.tokens, S::window ? tile.firstPosition - S::window + 1 : 0};
-    firstSpan = pages.first > 0 ? pages.first / kSpan : 0;
-    endSpan = divide_up(pages.limit, kSpan);
-    firstRun = firstSpan / kRunSpans;
-    endRun = divide_up(endSpan, kRunSpans);
+    firstTile = pages.first > 0 ? pages.first / kKvTile : 0;
+    endTile = divide_up(pages.limit, kKvTile);
+    firstKvChunk = firstTile / kChunkTiles;
+    endKvChunk = divide_up(endTile, kChunkTiles);
   }
 };
 

@@ -1,9 +1,9 @@
 //===- attention_decode.cuh - Attention for one token per sequence -----------===//
 //
 // The four warps of a block take the four KV tiles of a KV chunk; then each thread owns elements of
-// the output and merges the KV tiles. A block takes a split (BatchView::shares) of a token's chunks for
+// the output and merges the KV tiles. A block takes a split (BatchView::splits) of a token's chunks for
 // one KV head: all of them, or some, as the host has assigned them for this step
-// (runtime/device/cuda/AttentionShares.h):
+// (runtime/device/cuda/AttentionSplits.h):
 //
 //   split     0      1      2      …  as many as the attention tile has
 //   chunk     0      1      2      …  assigned round-robin; a split without a chunk exits at once
@@ -26,7 +26,7 @@
 
 #include "attention.cuh"
 
-constexpr i32 kDecodeWarps = kRunSpans, kDecodeThreads = 32 * kDecodeWarps;
+constexpr i32 kDecodeWarps = kChunkTiles, kDecodeThreads = 32 * kDecodeWarps;
 /// KV chunks of split tiles, each with all its KV heads: 1,048,576 positions.
 constexpr i32 kSharedSlots = 4096;
 /// Counters at the start of the workspace, one for each (split tile, KV head).
@@ -38,18 +38,18 @@ template <class S> struct DecodeShape {
   static constexpr i32 rows = group < 16 ? group : 16; ///< rows that are processed at once
   /// Elements of these rows per thread.
   static constexpr i32 elements = divide_up(rows * S::headDim, kDecodeThreads);
-  static constexpr i32 spansBytes = kRunSpans * rows * (S::headDim + 2) * 4,
-                       weightsBytes = rows * (kRunSpans + 1) * 8;
+  static constexpr i32 tilesBytes = kChunkTiles * rows * (S::headDim + 2) * 4,
+                       weightsBytes = rows * (kChunkTiles + 1) * 8;
   /// V of a warp's KV tile: sixteen vectors of eight for each lane and each 64 dimensions. If the block
   /// does not fit 99 KB with it (wide heads, large groups), or vectors are not aligned, V is read
   /// directly from its pages.
   static constexpr i32 stageBytes = AttentionShape<S>::vChunks * 16 * 32 * (S::fp8 ? 8 : 16),
                        stagedBytes = AttentionShape<S>::qBytes + kDecodeWarps * stageBytes +
-                                     spansBytes + weightsBytes;
+                                     tilesBytes + weightsBytes;
   static constexpr bool staged = S::headDim % 8 == 0 && stagedBytes <= 99 * 1024;
   static constexpr i32 stagesAt = AttentionShape<S>::qBytes,
-                       spansAt = stagesAt + (staged ? kDecodeWarps * stageBytes : 0),
-                       weightsAt = spansAt + spansBytes, aloneBytes = weightsAt + weightsBytes,
+                       tilesAt = stagesAt + (staged ? kDecodeWarps * stageBytes : 0),
+                       weightsAt = tilesAt + tilesBytes, aloneBytes = weightsAt + weightsBytes,
                        mergeBytes = group * (4 * kSlotsAtOnce + 1) * 4;
 };
 /// Bytes of shared memory.
@@ -100,29 +100,30 @@ template <class S> struct DecodeBlock {
   static constexpr i32 rows = Shape::rows;
 
   u8 *shared;
-  float *os, *ms, *ls; ///< of a chunk's KV tiles: [kRunSpans][rows][headDim], [kRunSpans][rows]
-  float2 *weights;     ///< [rows][kRunSpans]: weights of the chunk so far and of the KV tile
-  float2 *ofRun;       ///< [rows]: weights of the total so far and of the chunk
+  float *os, *ms, *ls; ///< of a chunk's KV tiles: [kChunkTiles][rows][headDim], [kChunkTiles][rows]
+  float2 *weights;     ///< [rows][kChunkTiles]: weights of the chunk so far and of the KV tile
+  float2 *ofChunk;     ///< [rows]: weights of the total so far and of the chunk
 
   MEMBER DecodeBlock(u8 *shared)
-      : shared(shared), os((float *)(shared + Shape::spansAt)),
-        ms(os + kRunSpans * rows * S::headDim), ls(ms + kRunSpans * rows),
-        weights((float2 *)(shared + Shape::weightsAt)), ofRun(weights + rows * kRunSpans) {}
+      : shared(shared), os((float *)(shared + Shape::tilesAt)),
+        ms(os + kChunkTiles * rows * S::headDim), ls(ms + kChunkTiles * rows),
+        weights((float2 *)(shared + Shape::weightsAt)), ofChunk(weights + rows * kChunkTiles) {}
 
-  static MEMBER i32 spanOf(i32 run) { return run * kRunSpans + (i32)threadIdx.x / 32; }
-  static MEMBER bool sees(const AttentionWork<S> &work, i32 run) {
-    return run < work.endRun && spanOf(run) >= work.firstSpan && spanOf(run) < work.endSpan;
+  static MEMBER i32 tileOf(i32 chunk) { return chunk * kChunkTiles + (i32)threadIdx.x / 32; }
+  static MEMBER bool sees(const AttentionWork<S> &work, i32 chunk) {
+    return chunk < work.endKvChunk && tileOf(chunk) >= work.firstTile &&
+           tileOf(chunk) < work.endTile;
   }
   /// Requests this warp's KV tile of a chunk: V into shared memory, the rest into L2.
-  MEMBER void fetch(const AttentionWork<S> &work, i32 run) const {
-    if (!sees(work, run))
+  MEMBER void fetch(const AttentionWork<S> &work, i32 chunk) const {
+    if (!sees(work, chunk))
       return;
-    const i32 start = spanOf(run) * kSpan;
+    const i32 start = tileOf(chunk) * kKvTile;
     if constexpr (Shape::staged)
       ValuesInStage<S>(shared).fetch(work.pages, start);
     UNROLL
     for (i32 i = 0; i < 2; i++) {
-      const auto page = work.pages.pageOfSpan(start, i);
+      const auto page = work.pages.pageOfTile(start, i);
       for (i32 at = threadIdx.x % 32 * 128; at < page.headBytes; at += 32 * 128)
         prefetch_l2(page.keys(work.head, 0) + at);
       if constexpr (S::fp8)
@@ -132,18 +133,18 @@ template <class S> struct DecodeBlock {
     }
   }
   /// Computes the KV tile that `fetch` requested, into `os`, `ms` and `ls`.
-  MEMBER void computeSpan(const AttentionWork<S> &work, const Queries<S> &queries,
-                          const i32 (&positionOf)[2], i32 run) const {
-    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, start = spanOf(run) * kSpan;
-    if (!sees(work, run))
+  MEMBER void computeTile(const AttentionWork<S> &work, const Queries<S> &queries,
+                          const i32 (&positionOf)[2], i32 chunk) const {
+    const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, start = tileOf(chunk) * kKvTile;
+    if (!sees(work, chunk))
       return;
-    Span<S> span;
-    span.score(queries, work.pages, start, positionOf);
+    KvTile<S> kvTile;
+    kvTile.score(queries, work.pages, start, positionOf);
     UNROLL
     for (i32 half = 0; half < 2; half++) {
       const i32 row = lane / 4 + 8 * half;
       if (row < rows && lane % 4 == 0)
-        ms[warp * rows + row] = span.m[half], ls[warp * rows + row] = span.l[half];
+        ms[warp * rows + row] = kvTile.m[half], ls[warp * rows + row] = kvTile.l[half];
     }
     if constexpr (Shape::staged)
       cp_async_wait<0>();
@@ -151,9 +152,9 @@ template <class S> struct DecodeBlock {
     for (i32 h = 0; h < AttentionShape<S>::vChunks; h++) {
       float o[1][8][4];
       if constexpr (Shape::staged)
-        span.weigh(o, ValuesInStage<S>(shared), h);
+        kvTile.weigh(o, ValuesInStage<S>(shared), h);
       else
-        span.weigh(o, ValuesInPages<S>(work.pages, start), h);
+        kvTile.weigh(o, ValuesInPages<S>(work.pages, start), h);
       UNROLL
       for (i32 v = 0; v < 4; v++) {
         UNROLL
@@ -171,17 +172,17 @@ template <class S> struct DecodeBlock {
     for (i32 i = from; i < end; i++) {
       const float m = ms[i * rows + row], higher = max_f32(most, m);
       const float2 weight{weight_of(most, higher), weight_of(m, higher)};
-      weights[row * kRunSpans + i] = weight;
+      weights[row * kChunkTiles + i] = weight;
       sum = merged(sum, weight.x, ls[i * rows + row], weight.y);
       most = higher;
     }
   }
   /// Returns an element of o of the chunk; `at`: row * headDim + d.
   MEMBER float mergedElement(i32 at, i32 from, i32 end) const {
-    const float2 *weight = weights + at / S::headDim * kRunSpans;
+    const float2 *weight = weights + at / S::headDim * kChunkTiles;
     float o = 0.0f;
     UNROLL
-    for (i32 i = 0; i < kRunSpans; i++)
+    for (i32 i = 0; i < kChunkTiles; i++)
       if (i >= from && i < end)
         o = merged(o, weight[i].x, os[i * rows * S::headDim + at], weight[i].y);
     return o;
@@ -190,9 +191,9 @@ template <class S> struct DecodeBlock {
 
 /// Sets from … end - 1 to the KV tiles of a chunk, of its four, that the attention tile sees.
 template <class S>
-DEVICE void spans_of_run(const AttentionWork<S> &work, i32 run, i32 &from, i32 &end) {
-  from = work.firstSpan - run * kRunSpans, end = work.endSpan - run * kRunSpans;
-  from = from > 0 ? from : 0, end = end < kRunSpans ? end : kRunSpans;
+DEVICE void tiles_of_chunk(const AttentionWork<S> &work, i32 chunk, i32 &from, i32 &end) {
+  from = work.firstTile - chunk * kChunkTiles, end = work.endTile - chunk * kChunkTiles;
+  from = from > 0 ? from : 0, end = end < kChunkTiles ? end : kChunkTiles;
 }
 
 /// Stores an element of the output; row: a head of the group.
@@ -218,10 +219,10 @@ template <class S> struct SharedWorkspace {
   u32 *counter;
   float *slots; ///< [chunk of the tile][kvHeads]: o[group][headDim], m[group], l[group]
 
-  MEMBER SharedWorkspace(u8 *memory, const AttentionShare &share, i32 head)
-      : counter((u32 *)memory + share.counter * S::kvHeads + head),
+  MEMBER SharedWorkspace(u8 *memory, const AttentionSplit &split, i32 head)
+      : counter((u32 *)memory + split.counter * S::kvHeads + head),
         slots((float *)(memory + 4 * kSharedCounters) +
-              ((i64)share.slot * S::kvHeads + head) * slotFloats) {}
+              ((i64)split.slot * S::kvHeads + head) * slotFloats) {}
   MEMBER float *o(i32 slot) const { return slots + (i64)slot * (S::kvHeads * slotFloats); }
   MEMBER float *m(i32 slot) const { return o(slot) + group * S::headDim; }
   MEMBER float *l(i32 slot) const { return m(slot) + group; }
@@ -250,26 +251,26 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
     float total[Shape::elements] = {}, most = kNoScore, sum = 0.0f; // most, sum: of row `thread`
     const bool lastRows = firstRow + rows >= group;
     NO_UNROLL
-    for (i32 run = first; run < work.endRun; run += by) {
-      block.computeSpan(work, queries, positionOf, run);
+    for (i32 chunk = first; chunk < work.endKvChunk; chunk += by) {
+      block.computeTile(work, queries, positionOf, chunk);
       // The next rows start again at the first chunk.
-      block.fetch(work, run + by < work.endRun || lastRows ? run + by : first);
+      block.fetch(work, chunk + by < work.endKvChunk || lastRows ? chunk + by : first);
       sync_block();
       i32 from, end;
-      spans_of_run(work, run, from, end);
-      const i32 slot = run - work.firstRun;
+      tiles_of_chunk(work, chunk, from, end);
+      const i32 slot = chunk - work.firstKvChunk;
       if (thread < rows) {
-        float mostOfRun, sumOfRun;
-        block.mergeRow(thread, from, end, mostOfRun, sumOfRun);
+        float mostOfChunk, sumOfChunk;
+        block.mergeRow(thread, from, end, mostOfChunk, sumOfChunk);
         if (toSlots && firstRow + thread < group) {
-          workspace.m(slot)[firstRow + thread] = mostOfRun;
-          workspace.l(slot)[firstRow + thread] = sumOfRun;
+          workspace.m(slot)[firstRow + thread] = mostOfChunk;
+          workspace.l(slot)[firstRow + thread] = sumOfChunk;
         }
-        const float higher = max_f32(most, mostOfRun);
-        const float2 weight{weight_of(most, higher), weight_of(mostOfRun, higher)};
-        sum = merged(sum, weight.x, sumOfRun, weight.y);
+        const float higher = max_f32(most, mostOfChunk);
+        const float2 weight{weight_of(most, higher), weight_of(mostOfChunk, higher)};
+        sum = merged(sum, weight.x, sumOfChunk, weight.y);
         most = higher;
-        block.ofRun[thread] = weight;
+        block.ofChunk[thread] = weight;
       }
       sync_block();
       UNROLL
@@ -278,7 +279,7 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
         if (at >= rows * S::headDim || firstRow + row >= group)
           continue;
         const float o = block.mergedElement(at, from, end);
-        const float2 weight = block.ofRun[row];
+        const float2 weight = block.ofChunk[row];
         if (toSlots)
           workspace.o(slot)[firstRow * S::headDim + at] = o;
         else
@@ -290,16 +291,16 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
       continue;
     if (thread < rows) {
       const i32 row = firstRow + thread < group ? firstRow + thread : 0;
-      block.ofRun[thread].y = add_sink<S>(sinks, work.head * group + row, most, sum);
-      block.ofRun[thread].x = sum;
+      block.ofChunk[thread].y = add_sink<S>(sinks, work.head * group + row, most, sum);
+      block.ofChunk[thread].x = sum;
     }
     sync_block();
     UNROLL
     for (i32 e = 0; e < Shape::elements; e++) {
       const i32 at = thread + e * kDecodeThreads, row = at / S::headDim;
       if (at < rows * S::headDim && firstRow + row < group)
-        store_element(work, y, firstRow + row, at % S::headDim, total[e] * block.ofRun[row].y,
-                      block.ofRun[row].x);
+        store_element(work, y, firstRow + row, at % S::headDim, total[e] * block.ofChunk[row].y,
+                      block.ofChunk[row].x);
     }
     sync_block();
   }
@@ -309,10 +310,10 @@ DEVICE void attend(const AttentionWork<S> &work, const float *q, Y *y, const flo
 
 /// Requests this warp's KV tile of a chunk before pdl_wait, if earlier steps wrote the whole chunk.
 /// Returns whether it did.
-template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 run, u8 *shared) {
-  if ((run + 1) * kRunSpans * kSpan > work.tile.firstPosition)
+template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 chunk, u8 *shared) {
+  if ((chunk + 1) * kChunkTiles * kKvTile > work.tile.firstPosition)
     return false;
-  DecodeBlock<S>(shared).fetch(work, run);
+  DecodeBlock<S>(shared).fetch(work, chunk);
   return true;
 }
 
@@ -328,11 +329,11 @@ DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &
       (float4 *)shared; // [group][kSlotsAtOnce]: weight of the total so far, of the slot, l
   float *const mostBefore = (float *)(weights + group * kSlotsAtOnce); // [group]
   const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32,
-            runs = work.endRun - work.firstRun;
+            chunks = work.endKvChunk - work.firstKvChunk;
   float total[vectors][vector] = {}, sum[vectors] = {};
   NO_UNROLL
-  for (i32 from = 0; from < runs; from += kSlotsAtOnce) {
-    const i32 count = runs - from < kSlotsAtOnce ? runs - from : kSlotsAtOnce;
+  for (i32 from = 0; from < chunks; from += kSlotsAtOnce) {
+    const i32 count = chunks - from < kSlotsAtOnce ? chunks - from : kSlotsAtOnce;
     NO_UNROLL
     for (i32 row = warp; row < group; row += kDecodeWarps) {
       const float before = from ? mostBefore[row] : kNoScore;
@@ -394,21 +395,21 @@ template <class S, class Y>
 DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *sinks, u8 *memory,
                              const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {
   const i32 item = blockIdx.x / S::kvHeads, head = blockIdx.x % S::kvHeads;
-  if (item >= batch->shareCount) {
+  if (item >= batch->splitCount) {
     leave();
     return;
   }
-  const AttentionShare share = batch->shares[item];
-  const AttentionWork<S> work(batch, pool, {share.token, 1, share.sequence, share.position}, head);
-  const i32 runs = work.endRun - work.firstRun;
-  const i32 blocks = !S::shares ? 1 : share.of < runs ? share.of : runs;
-  if (share.index >= blocks) // never true for the first split
+  const AttentionSplit split = batch->splits[item];
+  const AttentionWork<S> work(batch, pool, {split.token, 1, split.sequence, split.position}, head);
+  const i32 chunks = work.endKvChunk - work.firstKvChunk;
+  const i32 blocks = !S::shares ? 1 : split.of < chunks ? split.of : chunks;
+  if (split.index >= blocks) // never true for the first split
     return;
-  const i32 first = work.firstRun + share.index;
+  const i32 first = work.firstKvChunk + split.index;
   const bool fetched = fetch_early(work, first, shared);
   pdl_wait();
   const bool alone = blocks == 1;
-  const SharedWorkspace<S> workspace(memory, share, head);
+  const SharedWorkspace<S> workspace(memory, split, head);
   attend(work, q, y, sinks, shared, first, blocks, fetched, !alone, workspace);
   if (alone)
     return;

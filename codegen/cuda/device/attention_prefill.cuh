@@ -54,46 +54,48 @@ DEVICE void attention_prefill(const float *q, const u8 *pool, Y *y, const float 
       positionOf[half] =
           work.tile.firstPosition + (rowTile * 16 + lane / 4 + 8 * half) / Shape::group;
     float most[2] = {kNoScore, kNoScore}, sum[2] = {};
-    float ofRun[chunks][8][4] = {}, mostOfRun[2] = {kNoScore, kNoScore}, sumOfRun[2] = {};
+    float ofChunk[chunks][8][4] = {}, mostOfChunk[2] = {kNoScore, kNoScore}, sumOfChunk[2] = {};
     NO_UNROLL
-    for (i32 at = work.firstSpan; at < work.endSpan; at++) {
-      Span<S> span;
-      span.score(queries, work.pages, at * kSpan, positionOf);
+    for (i32 at = work.firstTile; at < work.endTile; at++) {
+      KvTile<S> kvTile;
+      kvTile.score(queries, work.pages, at * kKvTile, positionOf);
       float weight[2], weightOfPart[2];
       UNROLL
       for (i32 half = 0; half < 2; half++) {
-        const float higher = max_f32(mostOfRun[half], span.m[half]);
-        weight[half] = weight_of(mostOfRun[half], higher);
-        weightOfPart[half] = weight_of(span.m[half], higher);
-        sumOfRun[half] = merged(sumOfRun[half], weight[half], span.l[half], weightOfPart[half]);
-        mostOfRun[half] = higher;
+        const float higher = max_f32(mostOfChunk[half], kvTile.m[half]);
+        weight[half] = weight_of(mostOfChunk[half], higher);
+        weightOfPart[half] = weight_of(kvTile.m[half], higher);
+        sumOfChunk[half] =
+            merged(sumOfChunk[half], weight[half], kvTile.l[half], weightOfPart[half]);
+        mostOfChunk[half] = higher;
       }
-      const ValuesInPages<S> values(work.pages, at * kSpan);
+      const ValuesInPages<S> values(work.pages, at * kKvTile);
       UNROLL
       for (i32 h = 0; h < chunks; h++) {
         float o[1][8][4];
-        span.weigh(o, values, firstChunk + h);
+        kvTile.weigh(o, values, firstChunk + h);
         UNROLL
         for (i32 e = 0; e < 8; e++) {
           UNROLL
           for (i32 v = 0; v < 4; v++)
-            ofRun[h][e][v] = merged(ofRun[h][e][v], weight[v / 2], o[0][e][v], weightOfPart[v / 2]);
+            ofChunk[h][e][v] =
+                merged(ofChunk[h][e][v], weight[v / 2], o[0][e][v], weightOfPart[v / 2]);
         }
       }
-      if (at % kRunSpans != kRunSpans - 1 && at != work.endSpan - 1)
+      if (at % kChunkTiles != kChunkTiles - 1 && at != work.endTile - 1)
         continue;
       UNROLL
       for (i32 half = 0; half < 2; half++) {
-        const float higher = max_f32(most[half], mostOfRun[half]);
+        const float higher = max_f32(most[half], mostOfChunk[half]);
         weight[half] = weight_of(most[half], higher);
-        weightOfPart[half] = weight_of(mostOfRun[half], higher);
-        sum[half] = merged(sum[half], weight[half], sumOfRun[half], weightOfPart[half]);
-        most[half] = higher, mostOfRun[half] = kNoScore, sumOfRun[half] = 0.0f;
+        weightOfPart[half] = weight_of(mostOfChunk[half], higher);
+        sum[half] = merged(sum[half], weight[half], sumOfChunk[half], weightOfPart[half]);
+        most[half] = higher, mostOfChunk[half] = kNoScore, sumOfChunk[half] = 0.0f;
       }
-      const bool first = at / kRunSpans == work.firstRun;
+      const bool first = at / kChunkTiles == work.firstKvChunk;
       UNROLL
       for (i32 i = 0; i < chunks * 32; i++) {
-        float &part = ofRun[i / 32][i / 4 % 8][i % 4];
+        float &part = ofChunk[i / 32][i / 4 % 8][i % 4];
         total[32 * i] =
             merged(first ? 0.0f : total[32 * i], weight[i % 4 / 2], part, weightOfPart[i % 4 / 2]);
         part = 0.0f;

@@ -26,7 +26,7 @@ struct AttentionTile {
 };
 
 /// The split of a decode tile (split-KV) that one block takes for each KV head.
-struct AttentionShare {
+struct AttentionSplit {
   i32 token, sequence, position, index, of, slot, counter, zero;
 };
 
@@ -61,8 +61,8 @@ struct BatchView {
   const i32 *earlierIds;        ///< the previous step's ids, indexed by its logits rows
   const RowSampling *sampling;  ///< [rows], if ids are sampled
   const void *groupTables;      ///< for CPUs only
-  const AttentionShare *shares; ///< [shareCount]
-  i64 shareCount;
+  const AttentionSplit *splits; ///< [splitCount]
+  i64 splitCount;
   i64 promptTiles;             ///< the first attention tiles; the others decode
   const StateSpan *stateSpans; ///< [spanCount]
   i64 spanCount;

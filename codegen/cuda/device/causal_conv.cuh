@@ -2,7 +2,7 @@
 //
 // As on CPUs (codegen/cpu/CausalConv.cpp). A block takes a sequence's tokens of this step times 128
 // channels, one channel per thread. A thread holds the History rows before a token in registers, so a
-// version of the state may be written to the slot that was read. Products are rounded and added one by
+// snapshot of the state may be written to the slot that was read. Products are rounded and added one by
 // one, the oldest first, which gives the same bits as on CPUs.
 //===----------------------------------------------------------------------===//
 #pragma once

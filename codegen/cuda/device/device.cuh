@@ -32,7 +32,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "knobs.cuh"
+#include "tuning.cuh"
 
 #ifdef __CUDACC__
 #include "types.cuh"

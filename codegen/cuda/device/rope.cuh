@@ -5,7 +5,7 @@
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset); if centred, x minus its mean
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
-//   grow     q' = q * growth[position / period]
+//   grow     q' = q * temperature[position / period]
 //
 // A norm after the rotation uses the mean of squares from before it, which a rotation does not change.
 //===----------------------------------------------------------------------===//
@@ -148,7 +148,7 @@ template <class Each> DEVICE void store_scaled_vector(u8 *to, float *scale, Each
 
 template <class S>
 DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, const float *table,
-                        const float *qNorm, const float *kNorm, const float *growth,
+                        const float *qNorm, const float *kNorm, const float *temperature,
                         const BatchView *batch) {
   constexpr i32 blocks = rope_blocks(S::heads, S::kvHeads),
                 kStride = round_up(S::kvHeads * S::headDim, 32);
@@ -162,13 +162,13 @@ DEVICE void rope_append(float *q, const float *k, const float *v, u8 *pool, cons
   if (head < S::heads) {
     float *row = q + (i64)token * round_up(S::heads * S::headDim, 32) + head * S::headDim;
     float factor = 1.0f;
-    if constexpr (S::growths > 0) {
-      const i32 period = batch->positions[token] / S::growthPeriod;
-      factor = growth[period < S::growths ? period : S::growths - 1];
+    if constexpr (S::temperatures > 0) {
+      const i32 period = batch->positions[token] / S::temperaturePeriod;
+      factor = temperature[period < S::temperatures ? period : S::temperatures - 1];
     }
-    if constexpr (S::rotary > 0 || S::qNormed || S::growths > 0)
+    if constexpr (S::rotary > 0 || S::qNormed || S::temperatures > 0)
       rope_head<S, S::qNormed>(row, table, qNorm + head * S::qNormStride, [&](i32 d, float value) {
-        row[d] = S::growths > 0 ? value * factor : value;
+        row[d] = S::temperatures > 0 ? value * factor : value;
       });
     return;
   }

@@ -1,11 +1,11 @@
 //===- CheckCode.h - Checks CPU code against the plan interpreter -----------===//
 //
-// Runs each launch with all of its work items on this CPU (compiler/targets/Lockstep.h).
+// Runs each launch with all of its work items on this CPU (compiler/targets/DifferentialCheck.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "codegen/cpu/Isa.h"
-#include "compiler/targets/Lockstep.h"
+#include "compiler/targets/DifferentialCheck.h"
 
 namespace ingot::compiler {
 
@@ -17,7 +17,7 @@ struct CodeOfLevel {
 };
 
 /// Runs the code of levels that this CPU supports against one run of the plan interpreter, and returns the
-/// result of each. Errors: those of Lockstep.h, E0447.
+/// result of each. Errors: those of DifferentialCheck.h, E0447.
 Result<std::vector<CodeAgreement>>
 checkCode(mlir::ModuleOp plan, llvm::ArrayRef<CodeOfLevel> levels, double slack = kCodeSlack);
 

@@ -56,7 +56,7 @@ static std::string shapeOf(kernel::MatmulOp op) {
       text += std::to_string(type.matrices()) + "x";
     text += std::to_string(type.rows()) + "x" + std::to_string(type.columns());
   }
-  return text + (op.getPair() ? " pair" : "");
+  return text + (op.getGated() ? " pair" : "");
 }
 
 static fb::Arithmetic arithmeticOf(cpu::Arithmetic unit) {

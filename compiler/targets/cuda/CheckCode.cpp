@@ -82,7 +82,7 @@ private:
   const CodeOfArchitecture &code;
   flatbuffers::FlatBufferBuilder builder;
   const fb::CodeObject *object = nullptr;
-  cuda::AttentionSharing sharing;
+  cuda::AttentionSplitting sharing;
   llvm::StringMap<uint32_t> indices; ///< by kernel
   bool normsHeads = false;
   std::unique_ptr<cuda::Driver> driver;
@@ -168,7 +168,7 @@ Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::Step
   for (unsigned i = 0; variant.tensor_maps() && i < variant.tensor_maps()->size(); ++i) {
     const fb::TensorMap &map = *variant.tensor_maps()->Get(i);
     const Operand &of = operands[map.operand()];
-    auto type = cast<kernel::RowsType>(fn.getArgumentTypes()[map.operand()]);
+    auto type = cast<kernel::ActivationType>(fn.getArgumentTypes()[map.operand()]);
     cuda::TensorRows rows{};
     rows.base = reinterpret_cast<cuda::Address>(of.memory);
     rows.bf16 = map.element() == fb::TensorElement::BF16;
@@ -226,9 +226,9 @@ double CodeOnEmulator::allowed(kernel::FuncOp fn, size_t way, const BatchView &b
   });
   return slack * ofOp * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64)) +
          (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) +
-         (!fp8               ? 0
-          : matmul.getPair() ? kFp8Pairs
-                             : kFp8Rows);
+         (!fp8                ? 0
+          : matmul.getGated() ? kFp8Pairs
+                              : kFp8Rows);
 }
 
 Result<CodeAgreement> compiler::checkOnEmulator(ModuleOp plan, const CodeOfArchitecture &code,
@@ -236,7 +236,7 @@ Result<CodeAgreement> compiler::checkOnEmulator(ModuleOp plan, const CodeOfArchi
   CodeOnEmulator own(plan, code);
   if (auto ok = own.load(threads); !ok)
     return ok.error();
-  auto found = runInLockstep(plan, {&own}, slack);
+  auto found = checkKernels(plan, {&own}, slack);
   if (!found)
     return found.error();
   return std::move(found->front());

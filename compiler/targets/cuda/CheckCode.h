@@ -1,12 +1,12 @@
 //===- CheckCode.h - Checks GPU code against the plan interpreter -----------===//
 //
-// Runs each launch on the emulator, in host memory (compiler/targets/Lockstep.h). A kernel has variants for
-// different step sizes, and each is valid for any step within its guards: all of them run.
+// Runs each launch on the emulator, in host memory (compiler/targets/DifferentialCheck.h). A kernel has
+// variants for different step sizes, and each is valid for any step within its guards: all of them run.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "codegen/cuda/CudaCodegen.h"
-#include "compiler/targets/Lockstep.h"
+#include "compiler/targets/DifferentialCheck.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <functional>
@@ -23,8 +23,8 @@ struct CodeOfArchitecture {
   std::function<std::string(kernel::FuncOp)> textOf;
 };
 
-/// Runs the code against one run of the plan interpreter. Errors: those of Lockstep.h, E0723 (no emulator),
-/// E0717.
+/// Runs the code against one run of the plan interpreter. Errors: those of DifferentialCheck.h, E0723 (no
+/// emulator), E0717.
 Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, const CodeOfArchitecture &code,
                                       int threads, double slack = kCodeSlack);
 

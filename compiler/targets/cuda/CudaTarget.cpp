@@ -130,11 +130,12 @@ public:
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
-  lm::WeightLayout weightLayout(lm::WeightType type, ArrayRef<Operation *> readers) const override {
+  lm::WeightLayout weightLayout(lm::WeightType type,
+                                ArrayRef<Operation *> consumers) const override {
     // For stacks of vectors, one per expert, a panel is padded to whole tiles.
     if (type.isVectors())
       return lm::WeightLayout::Panel32;
-    return readers.empty() ? lm::WeightLayout::Fragment16 : cuda::matrixLayout(readers.front());
+    return consumers.empty() ? lm::WeightLayout::Fragment16 : cuda::matrixLayout(consumers.front());
   }
   void addLoweringPasses(AddPass add) const override {
     // The launch that computes the logits finds the largest one.

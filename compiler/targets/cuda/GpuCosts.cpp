@@ -68,8 +68,8 @@ static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
 }
 
 /// Predicts only projections: other kernels have no weights, and their work is proportional to their units.
-static void foretell(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, uint64_t fp8,
-                     const runtime::GpuMachine &machine) {
+static void predict(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, uint64_t fp8,
+                    const runtime::GpuMachine &machine) {
   auto read = [&](uint64_t tokens) {
     const double share = op.getRoutes() ? shareOfExperts(double(op.experts()),
                                                          double(op.rowsOfToken()), double(tokens))
@@ -96,7 +96,7 @@ std::vector<std::unique_ptr<fb::KernelCostT>> compiler::gpuCosts(ArrayRef<kernel
     if (isa<kernel::AttentionOp, kernel::MatmulOp>(op))
       cost->arithmetic = fb::Arithmetic::Bf16;
     if (auto matmul = dyn_cast<kernel::MatmulOp>(op))
-      foretell(*cost, matmul, weightBytes(program, k), fp8From(kernel, *code.variants[k]), machine);
+      predict(*cost, matmul, weightBytes(program, k), fp8From(kernel, *code.variants[k]), machine);
     all.push_back(std::move(cost));
   }
   return all;

@@ -8,12 +8,12 @@ def Kernel_CausalConvOp : Kernel_LaunchOp<"causal_conv", ["workItems", "operatio
   let summary = "y[t][c] = sum_j w[j][c] x[t - taps + 1 + j][c] (+ bias[c]), over the rows of a sequence";
   let description = [{
     Computes lm.causal_conv. The state holds the previous taps - 1 rows. For each span, the batch (Batch.h) gives the
-    slot that it starts from and the tokens after which versions are written. On every target, products are rounded
+    slot that it starts from and the tokens after which snapshots are written. On every target, products are rounded
     and added one by one, the oldest first. Work items: spans x blocks of kConvChannels channels.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Lm_WeightType>:$weight,
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$x, Kernel_Read<Lm_WeightType>:$weight,
                    Kernel_Read<Optional<Lm_WeightType>>:$bias, Kernel_Update<Kernel_FixedStateType>:$state,
-                   Kernel_Write<Kernel_RowsType>:$output);
+                   Kernel_Write<Kernel_ActivationType>:$output);
   let assemblyFormat = [{ $x `,` $weight (`bias` $bias^ `:` type($bias))? `over` $state `:` type($x) `,`
                           type($weight) `,` type($state) `outs` `(` $output `:` type($output) `)` attr-dict }];
   let hasVerifier = 1;

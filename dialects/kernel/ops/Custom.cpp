@@ -11,7 +11,7 @@ using lm::WeightType;
 
 /// Whether an lm value has the type that the memory holds.
 static bool isHeldBy(Type value, Type memory) {
-  if (auto rows = dyn_cast<RowsType>(memory))
+  if (auto rows = dyn_cast<ActivationType>(memory))
     return rows.getKind() == RowKind::F32 && value == lm::rowsType(value.getContext(), rows.getN());
   if (auto state = dyn_cast<FixedStateType>(memory))
     return value == lm::StateType::get(value.getContext(), state.getLayout());

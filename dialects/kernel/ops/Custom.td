@@ -17,9 +17,9 @@ def Kernel_CustomOp : Kernel_LaunchOp<"custom", ["workItems", "operationsPerUnit
     it. `error` is the largest permitted difference between compiled code and the region's rows, `operations` the
     number of operations per row.
   }];
-  let arguments = (ins Kernel_Read<Variadic<AnyTypeOf<[Kernel_RowsType, Lm_WeightType]>>>:$inputs,
+  let arguments = (ins Kernel_Read<Variadic<AnyTypeOf<[Kernel_ActivationType, Lm_WeightType]>>>:$inputs,
                    Kernel_Update<Optional<Kernel_FixedStateType>>:$state,
-                   Kernel_Write<Variadic<Kernel_RowsType>>:$outputs, StrAttr:$origin, StrAttr:$body, F64Attr:$error,
+                   Kernel_Write<Variadic<Kernel_ActivationType>>:$outputs, StrAttr:$origin, StrAttr:$body, F64Attr:$error,
                    DefaultValuedAttr<I64Attr, "0">:$operations);
   let regions = (region SizedRegion<1>:$meaning);
   let assemblyFormat = [{ $origin `ins` `(` $inputs `:` type($inputs) `)` (`over` $state^ `:` type($state))?

@@ -10,7 +10,7 @@ using namespace ingot::kernel;
 
 LogicalResult RouteOp::verify() {
   const RoutesType routes = routesType();
-  const RowsType logits = getLogits().getType();
+  const ActivationType logits = getLogits().getType();
   if (logits.getKind() != RowKind::F32 || logits.getN() != routes.getExperts()) // route_c1
     return emitOpError("expects an f32 logit for each of ") << routes.getExperts() << " experts";
   for (Value vector : {getBias(), getExpertScale()}) // route_c2

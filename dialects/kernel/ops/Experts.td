@@ -9,7 +9,7 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedOperandSegments]> {
   let summary = "the experts of each token, and their weights";
   let description = "Computes lm.route. Sums are taken in ascending order of experts. Work items: tokens.";
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Optional<Lm_WeightType>>:$bias,
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$logits, Kernel_Read<Optional<Lm_WeightType>>:$bias,
                    Kernel_Read<Optional<Lm_WeightType>>:$expert_scale, Kernel_Write<Kernel_RoutesType>:$routes,
                    Lm_RouteScore:$score, Lm_RouteNorm:$normalize, I64Attr:$groups, I64Attr:$used_groups,
                    Lm_GroupScore:$group_score, F32Attr:$norm_eps, F32Attr:$norm_floor, F32Attr:$scale);
@@ -32,8 +32,8 @@ def Kernel_CombineOp : Kernel_LaunchOp<"combine", ["operationsPerUnit", "rowsOfU
   let description = [{
     The first product is rounded; each later one is added with a fused multiply-add. Work items: tokens.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Read<Kernel_RoutesType>:$routes,
-                   Kernel_Write<Kernel_RowsType>:$output);
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$x, Kernel_Read<Kernel_RoutesType>:$routes,
+                   Kernel_Write<Kernel_ActivationType>:$output);
   let assemblyFormat = [{ $x `by` $routes `:` type($x) `,` type($routes) `outs` `(` $output `:` type($output) `)`
                           attr-dict }];
   let hasVerifier = 1;

@@ -13,7 +13,7 @@ static LogicalResult verifyIds(Operation *op, Value logits, Value keys, Value su
   auto isRows = [](Value value, RowKind kind, bool one) {
     if (!value)
       return true;
-    RowsType type = rowsTypeOf(value);
+    ActivationType type = activationTypeOf(value);
     return type.getKind() == kind && (!one || type.getN() == 1);
   };
   if (!isRows(logits, RowKind::F32, false) || !isRows(keys, RowKind::Key, true)) // ids_c1

@@ -12,7 +12,7 @@ def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRo
     The lowest index wins among equal logits; NaN is below every number. Keys are 0 beforehand; their consumer resets
     them to 0. Work items: rows.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$logits, Kernel_Update<Kernel_RowsType>:$keys);
+  let arguments = (ins Kernel_Read<Kernel_ActivationOrFused>:$logits, Kernel_Update<Kernel_ActivationType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
   let hasVerifier = 1;
 }
@@ -20,7 +20,7 @@ def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRo
 def Kernel_ArgmaxFinishOp : Kernel_LaunchOp<"argmax_finish", ["family", "workItems", "isPerRow"]> {
   let summary = "ids[r] = the index in keys[r]; resets keys[r] to 0";
   let description = "A key of 0 (all logits are NaN) yields id 0. Work items: rows.";
-  let arguments = (ins Kernel_Update<Kernel_RowsType>:$keys, Kernel_Write<Kernel_RowsType>:$ids);
+  let arguments = (ins Kernel_Update<Kernel_ActivationType>:$keys, Kernel_Write<Kernel_ActivationType>:$ids);
   let assemblyFormat = "$keys `:` type($keys) `outs` `(` $ids `:` type($ids) `)` attr-dict";
   let hasVerifier = 1;
 }
@@ -30,8 +30,8 @@ def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "
   let description = [{
     keys[r] holds the row's largest logit. All sums except those of blocks are 0 beforehand. Work items: rows.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Read<Kernel_RowsType>:$keys,
-                   Kernel_Update<Kernel_RowsType>:$sums);
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$logits, Kernel_Read<Kernel_ActivationType>:$keys,
+                   Kernel_Update<Kernel_ActivationType>:$sums);
   let assemblyFormat = "$logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums) attr-dict";
   let hasVerifier = 1;
 }
@@ -39,8 +39,8 @@ def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "
 def Kernel_DrawIdsOp : Kernel_LaunchOp<"draw_ids", ["family", "workItems", "isPerRow"]> {
   let summary = "ids[r] = the id drawn from row r by means of its sums; resets keys[r] and sums[r] to 0";
   let description = "The ids are exactly those of runtime/sample/Sampler.h for the same logits. Work items: rows.";
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$logits, Kernel_Update<Kernel_RowsType>:$keys,
-                   Kernel_Update<Kernel_RowsType>:$sums, Kernel_Write<Kernel_RowsType>:$ids);
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$logits, Kernel_Update<Kernel_ActivationType>:$keys,
+                   Kernel_Update<Kernel_ActivationType>:$sums, Kernel_Write<Kernel_ActivationType>:$ids);
   let assemblyFormat = [{ $logits `,` $keys `:` type($logits) `,` type($keys) `sums` $sums `:` type($sums)
                           `outs` `(` $ids `:` type($ids) `)` attr-dict }];
   let hasVerifier = 1;

@@ -10,15 +10,15 @@ using lm::WeightType;
 #define GET_OP_CLASSES
 #include "dialects/kernel/ops/Matmul.cpp.inc"
 
-MatmulOp MatmulOp::intoFlows(OpBuilder &b) {
-  SmallVector<Type> flows;
+MatmulOp MatmulOp::withFusedResults(OpBuilder &b) {
+  SmallVector<Type> fusedValues;
   for (int64_t s = 0; s < segments(); ++s)
-    flows.push_back(FlowType::get(getContext(), segmentRows(s), RowKind::F32));
+    fusedValues.push_back(FusedType::get(getContext(), segmentRows(s), RowKind::F32));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(*this);
-  auto made = MatmulOp::create(b, getLoc(), flows, getX(), getWeights(), getAux(), ValueRange(),
-                               getXFp8(), getRoutes(), getAuxCounts(), getExtent(), getPair(),
-                               getFastFloat(), getScheduleAttr(), unsigned(segments()));
+  auto made = MatmulOp::create(b, getLoc(), fusedValues, getX(), getWeights(), getAux(),
+                               ValueRange(), getXFp8(), getRoutes(), getAuxCounts(), getExtent(),
+                               getGated(), getFastFloat(), getScheduleAttr(), unsigned(segments()));
   for (auto [to, from] : llvm::zip_equal(made.getEpilogues(), getEpilogues()))
     to.takeBody(from);
   erase();
@@ -32,17 +32,17 @@ static bool isInputOfExperts(int64_t n, int64_t experts, Type type) {
 }
 
 LogicalResult MatmulOp::verify() {
-  const int64_t perSegment = getPair() ? 2 : 1, count = segments();
+  const int64_t perSegment = getGated() ? 2 : 1, count = segments();
   if (!count || int64_t(getWeights().size()) != count * perSegment ||
       int64_t(getAuxCounts().size()) != count ||
       int64_t(getEpilogues().size()) != count) // matmul_c1
     return emitOpError("expects ")
            << perSegment << " weights, an aux count and an epilogue for each segment";
-  const bool writes = getFlows().empty();
+  const bool writes = getFused().empty();
   if (int64_t(getOutputs().size()) != (writes ? count : 0) ||
-      (!writes && int64_t(getFlows().size()) != count)) // matmul_c12
+      (!writes && int64_t(getFused().size()) != count)) // matmul_c12
     return emitOpError("expects ")
-           << count << " outputs, or as many flows, for " << count << " segments";
+           << count << " outputs, or as many fused values, for " << count << " segments";
   int64_t used = 0;
   for (int64_t s = 0; s < count; ++s) {
     const int64_t n = segmentRows(s);
@@ -52,16 +52,16 @@ LogicalResult MatmulOp::verify() {
         return emitOpError("expects weights of ")
                << n << "x" << xType().getN() << " in segment " << s << ", got " << type;
     }
-    RowsType output = rowsTypeOf(writes ? getOutputs()[s] : getFlows()[s]);
+    ActivationType output = activationTypeOf(writes ? getOutputs()[s] : getFused()[s]);
     if (output.getN() != n) // matmul_c10
       return emitOpError("expects an output of ") << n << " values in segment " << s;
     if (output.getKind() != RowKind::F32 &&
         (!writes ||
          (output.getKind() != RowKind::Q8 && output.getKind() != RowKind::BF16))) // matmul_c7
-      return emitOpError("expects outputs to be f32, q8 or bf16, and flows to be f32");
-    if (getPair() &&
+      return emitOpError("expects outputs to be f32, q8 or bf16, and fused values to be f32");
+    if (getGated() &&
         getWeights()[2 * s].getType() != getWeights()[2 * s + 1].getType()) // matmul_c3
-      return emitOpError("expects the two weights of a pair to be of one type");
+      return emitOpError("expects the two gated weights to be of one type");
     int64_t aux = getAuxCounts()[s];
     if (failed(verifyRegion(*this, getEpilogues()[s], perSegment + aux, 1))) // matmul_c4
       return failure();
@@ -74,7 +74,7 @@ LogicalResult MatmulOp::verify() {
   if (used != int64_t(getAux().size())) // matmul_c6
     return emitOpError("expects ") << used << " aux operands, got " << getAux().size();
   if (getXFp8()) { // matmul_c17
-    auto fp8 = cast<RowsType>(getXFp8().getType());
+    auto fp8 = cast<ActivationType>(getXFp8().getType());
     bool all = llvm::all_of(getWeights().getTypes(), [](Type type) {
       return cast<WeightType>(type).numeric().isScaledFloat();
     });
@@ -107,7 +107,7 @@ WorkItems MatmulOp::workItems() {
 int64_t MatmulOp::rowsOfUnit(Value) { return rowsOfToken(); }
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// 2 N K over all weights. For q8x2 both planes count, as in steps of one row and in sampled steps (greedy
-/// steps of several rows skip most of the second plane: codegen/cpu/MatmulScreen.h).
+/// steps of several rows skip most of the second plane: codegen/cpu/MatmulCandidates.h).
 int64_t MatmulOp::operationsPerUnit() {
   int64_t operations = 0;
   for (Type type : getWeights().getTypes())

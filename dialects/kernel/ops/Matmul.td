@@ -8,11 +8,11 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
                                                 "rowsOfUnit"], [AttrSizedOperandSegments]> {
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
-    With `pair`, each segment has two weights and the epilogue two accumulators. Gates and ups alternate: weights are
+    With `gated`, each segment has two weights and the epilogue two accumulators. Gates and ups alternate: weights are
     [gate_0, up_0, gate_1, …], NOT all gates first. aux operands belong to segments in order, `aux_counts[s]` for
-    segment s: rows<n, f32> (a residual, which may be the output itself) or a vector weight (a bias). Epilogue s has
-    the arguments (acc [, acc2], aux…) : f32 and yields one f32. Work items: panels of 32 rows, over all segments in
-    order.
+    segment s: activation<n, f32> (a residual, which may be the output itself) or a vector weight (a bias). Epilogue s
+    has the arguments (acc [, acc2], aux…) : f32 and yields one f32. Work items: panels of 32 rows, over all segments
+    in order.
 
     y_s is written to `outs`, which has one output per segment (an output of kind q8 is quantised per 32 rows, see
     PanelLayout.h), or all of them are f32 fused values that other ops of the kernel consume.
@@ -27,33 +27,33 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
 
     `fp8` (GPUs) is x as encoded by kernel.fp8_rows, for variants that multiply in fp8. All weights are then fp8.
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsOrFlow>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
-                   Kernel_Read<Variadic<Kernel_Memory>>:$aux, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
-                   Kernel_Read<Optional<Kernel_RowsType>>:$x_fp8,
+  let arguments = (ins Kernel_Read<Kernel_ActivationOrFused>:$x, Kernel_Read<Variadic<Lm_WeightType>>:$weights,
+                   Kernel_Read<Variadic<Kernel_Memory>>:$aux, Kernel_Write<Variadic<Kernel_ActivationType>>:$outputs,
+                   Kernel_Read<Optional<Kernel_ActivationType>>:$x_fp8,
                    Kernel_Read<Optional<Kernel_RoutesType>>:$routes, DenseI64ArrayAttr:$aux_counts,
-                   Kernel_Extent:$extent, UnitAttr:$pair, UnitAttr:$fast_float,
+                   Kernel_Extent:$extent, UnitAttr:$gated, UnitAttr:$fast_float,
                    OptionalAttr<Kernel_ScheduleAttr>:$schedule);
-  let results = (outs Variadic<Kernel_FlowType>:$flows);
+  let results = (outs Variadic<Kernel_FusedType>:$fused);
   let regions = (region VariadicRegion<SizedRegion<1>>:$epilogues);
   let assemblyFormat = [{ $x `:` type($x) `weights` `(` $weights `:` type($weights) `)`
                           (`aux` `(` $aux^ `:` type($aux) `)`)?
                           (`outs` `(` $outputs^ `:` type($outputs) `)`)? (`fp8` `(` $x_fp8^ `:` type($x_fp8) `)`)?
-                          (`of` $routes^ `:` type($routes))? (`->` type($flows)^)? attr-dict-with-keyword $epilogues }];
+                          (`of` $routes^ `:` type($routes))? (`->` type($fused)^)? attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The type of x; for a fused value, the type that it would have in memory.
-    RowsType xType() { return rowsTypeOf(getX()); }
-    int64_t segments() { return getWeights().size() / (getPair() ? 2 : 1); }
+    ActivationType xType() { return activationTypeOf(getX()); }
+    int64_t segments() { return getWeights().size() / (getGated() ? 2 : 1); }
     int64_t segmentRows(int64_t s) { return segmentWeight(s).rows(); }
     ::ingot::lm::WeightType segmentWeight(int64_t s) {
-      return ::llvm::cast<::ingot::lm::WeightType>(getWeights()[s * (getPair() ? 2 : 1)].getType());
+      return ::llvm::cast<::ingot::lm::WeightType>(getWeights()[s * (getGated() ? 2 : 1)].getType());
     }
     /// The number of matrices in each weight, and the number of them that a token uses.
     int64_t experts() { return segmentWeight(0).matrices(); }
     int64_t rowsOfToken() { return getRoutes() ? getRoutes().getType().getUsed() : 1; }
     /// Replaces a projection that writes its results by one that returns them as fused values, still without
     /// consumers.
-    MatmulOp intoFlows(::mlir::OpBuilder &b);
+    MatmulOp withFusedResults(::mlir::OpBuilder &b);
   }];
 }
 

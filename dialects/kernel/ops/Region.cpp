@@ -25,7 +25,7 @@ LogicalResult kernel::verifyRegion(Operation *op, Region &region, size_t argumen
 }
 
 bool kernel::isInputOf(int64_t n, Type type) {
-  auto rows = dyn_cast<RowsType>(type);
+  auto rows = dyn_cast<ActivationType>(type);
   auto vector = dyn_cast<WeightType>(type);
   return (rows && rows.getKind() == RowKind::F32 && rows.getN() == n) ||
          (vector && vector.isVector() && vector.rows() == n);

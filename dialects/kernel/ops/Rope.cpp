@@ -20,33 +20,35 @@ LogicalResult RopeTableOp::verify() {
 LogicalResult RopeAppendOp::verify() {
   KvPoolType kv = getKv().getType();
   int64_t width = kv.getKvHeads() * kv.getHeadDim();
-  if (rowsTypeOf(getK()).getN() != width || rowsTypeOf(getV()).getN() != width) // rope_append_c1
+  if (activationTypeOf(getK()).getN() != width ||
+      activationTypeOf(getV()).getN() != width) // rope_append_c1
     return emitOpError("expects k and v of ") << width << " values for " << kv;
-  if (rowsTypeOf(getQ()).getN() !=
+  if (activationTypeOf(getQ()).getN() !=
       static_cast<int64_t>(getHeads()) * kv.getHeadDim()) // rope_append_c2
     return emitOpError("expects q of heads x head_dim values");
   if (getTable() && getTable().getType().getN() > kv.getHeadDim()) // rope_append_c3
     return emitOpError("expects a table of at most head_dim values");
   for (auto [norm, width] :
-       {std::pair{getQNorm(), rowsTypeOf(getQ()).getN()}, std::pair{getKNorm(), width}})
+       {std::pair{getQNorm(), activationTypeOf(getQ()).getN()}, std::pair{getKNorm(), width}})
     if (norm && norm.getType().getShape() != ArrayRef<int64_t>(kv.getHeadDim()) &&
         norm.getType().getShape() != ArrayRef<int64_t>(width)) // rope_append_c4
       return emitOpError("expects norms to be vectors of head_dim values, or of as many a head");
-  auto isFlow = [](Value value) { return isa<FlowType>(value.getType()); };
-  const bool flows = isFlow(getQ());
-  if (isFlow(getK()) != flows || isFlow(getV()) != flows || bool(getRotated()) != flows ||
-      (flows && getRotated().getType() != getQ().getType())) // rope_append_c5
-    return emitOpError("expects rows, or flows with a flow of q as its result");
-  if (flows && (getQNorm() || getKNorm() || getGrowth())) // rope_append_c6
-    return emitOpError("expects no norms and no growth of heads whose values are flows");
-  if (getGrowth() &&
-      (!getGrowth().getType().isVector() || int64_t(getGrowthPeriod()) < 1)) // rope_append_c7
-    return emitOpError("expects growth to be a vector, with a period of 1 or more positions");
+  auto isFused = [](Value value) { return isa<FusedType>(value.getType()); };
+  const bool fusedValues = isFused(getQ());
+  if (isFused(getK()) != fusedValues || isFused(getV()) != fusedValues ||
+      bool(getRotated()) != fusedValues ||
+      (fusedValues && getRotated().getType() != getQ().getType())) // rope_append_c5
+    return emitOpError("expects rows, or fused values with a fused q as its result");
+  if (fusedValues && (getQNorm() || getKNorm() || getTemperature())) // rope_append_c6
+    return emitOpError("expects no norms and no temperature of heads whose values are fused");
+  if (getTemperature() && (!getTemperature().getType().isVector() ||
+                           int64_t(getTemperaturePeriod()) < 1)) // rope_append_c7
+    return emitOpError("expects temperature to be a vector, with a period of 1 or more positions");
   if (getCentred() && getNormAfter()) // rope_append_c8
     return emitOpError("expects a norm that subtracts the mean to precede the rotation");
   return success();
 }
 
 int64_t RopeAppendOp::operationsPerUnit() {
-  return getTable() ? 3 * (rowsTypeOf(getQ()).getN() + rowsTypeOf(getK()).getN()) : 0;
+  return getTable() ? 3 * (activationTypeOf(getQ()).getN() + activationTypeOf(getK()).getN()) : 0;
 }

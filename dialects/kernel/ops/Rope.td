@@ -8,9 +8,10 @@ def Kernel_RopeTableOp : Kernel_LaunchOp<"rope_table"> {
   let summary = "y[t] = cos(p f_0..f_r/2), sin(p f_0..): computed once per step, read by every layer";
   let description = [{
     p = positions[t]. p * f is rounded to f32 first (as in HF); cos and sin of that f32 are correct to 1 ulp at any
-    position. The output is rows<2 * count, f32>, cosines first. Both are multiplied by `factor`. Work items: tokens.
+    position. The output is activation<2 * count, f32>, cosines first. Both are multiplied by `factor`. Work items:
+    tokens.
   }];
-  let arguments = (ins Kernel_Read<Lm_WeightType>:$frequencies, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$factor);
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$frequencies, Kernel_Write<Kernel_ActivationType>:$output, F32Attr:$factor);
   let assemblyFormat = "$frequencies `:` type($frequencies) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
 }
@@ -21,23 +22,23 @@ def Kernel_RopeAppendOp : Kernel_LaunchOp<"rope_append", ["operationsPerUnit"], 
     Optional q_norm, k_norm: RMS norm of each head with that vector (+ weight_offset) and eps, before the rotation, or
     after it (`norm_after`). The vector has the values of one head, shared by all heads, or separate values for each
     head. `centred`: the mean of a head is subtracted first, which makes it a layer norm. `table` is the output of
-    rope_table; without it there is no rotation. `growth`: the rotated q is multiplied by
-    growth[position / growth_period], and by the last factor at later positions. k and v are rounded to the pool's
-    type here. Work items: tokens.
+    rope_table; without it there is no rotation. `temperature`: the rotated q is multiplied by
+    temperature[position / temperature_period], and by the last factor at later positions. k and v are rounded to the
+    pool's type here. Work items: tokens.
 
     If the operands are fused values, so is the rotated q. Fused values are rotated where they are computed, so both
     values of a rotated pair must be available there, and heads have no norms.
   }];
-  let arguments = (ins Kernel_Update<Kernel_RowsOrFlow>:$q, Kernel_Read<Kernel_RowsOrFlow>:$k, Kernel_Read<Kernel_RowsOrFlow>:$v,
-                   Kernel_Read<Optional<Kernel_RowsType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
-                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Read<Optional<Lm_WeightType>>:$growth,
+  let arguments = (ins Kernel_Update<Kernel_ActivationOrFused>:$q, Kernel_Read<Kernel_ActivationOrFused>:$k, Kernel_Read<Kernel_ActivationOrFused>:$v,
+                   Kernel_Read<Optional<Kernel_ActivationType>>:$table, Kernel_Read<Optional<Lm_WeightType>>:$q_norm,
+                   Kernel_Read<Optional<Lm_WeightType>>:$k_norm, Kernel_Read<Optional<Lm_WeightType>>:$temperature,
                    Kernel_Write<Kernel_KvPoolType>:$kv,
                    I64Attr:$heads, Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "0.0f">:$eps,
                    DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset, UnitAttr:$norm_after, UnitAttr:$centred,
-                   DefaultValuedAttr<I64Attr, "1">:$growth_period);
-  let results = (outs Optional<Kernel_FlowType>:$rotated);
+                   DefaultValuedAttr<I64Attr, "1">:$temperature_period);
+  let results = (outs Optional<Kernel_FusedType>:$rotated);
   let assemblyFormat = [{ $q `,` $k `,` $v (`table` $table^ `:` type($table))? (`q_norm` $q_norm^ `:` type($q_norm))?
-                          (`k_norm` $k_norm^ `:` type($k_norm))? (`growth` $growth^ `:` type($growth))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv)
+                          (`k_norm` $k_norm^ `:` type($k_norm))? (`temperature` $temperature^ `:` type($temperature))? `into` $kv attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($kv)
                           (`->` type($rotated)^)? }];
   let hasVerifier = 1;
 }

@@ -29,17 +29,17 @@ static int64_t columnsAsked(RowwiseOp op) {
 }
 
 LogicalResult RowwiseOp::verify() {
-  if (bool(getFlow()) != getOutputs().empty()) // rowwise_c5
-    return emitOpError("expects outputs, or a flow instead");
+  if (bool(getFused()) != getOutputs().empty()) // rowwise_c5
+    return emitOpError("expects outputs, or a fused value instead");
   int64_t n = width();
   for (Value v : getInputs())
     if (!isInputOf(n, v.getType()) &&
-        !(isa<RowsType>(v.getType()) && isInputOf(1, v.getType()))) // rowwise_c1
+        !(isa<ActivationType>(v.getType()) && isInputOf(1, v.getType()))) // rowwise_c1
       return emitOpError("expects inputs to be f32 rows or vectors of ")
              << n << " values, or rows of one, got " << v.getType();
   for (Value v : getOutputs())
-    if (cast<RowsType>(v.getType()).getN() != n || // rowwise_c2
-        cast<RowsType>(v.getType()).getKind() >= RowKind::FP8)
+    if (cast<ActivationType>(v.getType()).getN() != n || // rowwise_c2
+        cast<ActivationType>(v.getType()).getKind() >= RowKind::FP8)
       return emitOpError("expects outputs of one width");
   if (getGather() && getExtent() != Extent::Rows) // rowwise_c3
     return emitOpError("expects the extent of logits rows to gather");
@@ -50,15 +50,15 @@ LogicalResult RowwiseOp::verify() {
   if (getDispatched() && !getRoutes()) // rowwise_c8
     return emitOpError("expects routes that its rows were dispatched to");
   if (lm::WeightType columns = getColumns() ? getColumns().getType() : lm::WeightType();
-      columns && (!columns.isVector() || columns.rows() != columnsAsked(*this) || getFlow() ||
+      columns && (!columns.isVector() || columns.rows() != columnsAsked(*this) || getFused() ||
                   llvm::any_of(getInputs(), [&](Value v) {
-                    auto rows = dyn_cast<RowsType>(v.getType());
+                    auto rows = dyn_cast<ActivationType>(v.getType());
                     return !rows || rows.getN() != n;
                   }))) // rowwise_c7
     return emitOpError("expects a column for each of ")
            << n << " values of outputs, and only rows of that width, got " << columns;
   return verifyRegion(*this, getBody(), getInputs().size(),
-                      getFlow() ? 1 : getOutputs().size()); // rowwise_c4
+                      getFused() ? 1 : getOutputs().size()); // rowwise_c4
 }
 
 LogicalResult GatherOp::verify() {

@@ -11,7 +11,7 @@ def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow", "ro
     Values have the order in which these products read k (FragmentLayout.h). `rows_of_token` is the number of rows per
     token, more than one for rows of experts. Work items: rows of tokens (or logits rows).
   }];
-  let arguments = (ins Kernel_Read<Kernel_RowsType>:$x, Kernel_Write<Kernel_RowsType>:$output, Kernel_Extent:$extent,
+  let arguments = (ins Kernel_Read<Kernel_ActivationType>:$x, Kernel_Write<Kernel_ActivationType>:$output, Kernel_Extent:$extent,
                    DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
   let assemblyFormat = "$x `:` type($x) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;
@@ -39,14 +39,14 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
 
     Instead of outputs it may have a fused value, which stands for the rows of that kind that it would write.
   }];
-  let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_RowsType>>:$outputs,
+  let arguments = (ins Kernel_Read<Variadic<Kernel_Memory>>:$inputs, Kernel_Write<Variadic<Kernel_ActivationType>>:$outputs,
                    Kernel_Read<Optional<Kernel_RoutesType>>:$routes, Kernel_Read<Optional<Lm_WeightType>>:$columns,
                    Kernel_Extent:$extent, UnitAttr:$gather, UnitAttr:$dispatched,
                    DefaultValuedAttr<I64Attr, "1">:$rows_of_token);
-  let results = (outs Optional<Kernel_FlowType>:$flow);
+  let results = (outs Optional<Kernel_FusedType>:$fused);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
-                          (`to` $routes^ `:` type($routes))? (`by` $columns^ `:` type($columns))? (`->` type($flow)^)?
+                          (`to` $routes^ `:` type($routes))? (`by` $columns^ `:` type($columns))? (`->` type($fused)^)?
                           attr-dict-with-keyword $body }];
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs, "Extent":$extent,
@@ -54,7 +54,7 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
     build($_builder, $_state, ::mlir::Type(), inputs, outputs, ::mlir::Value(), ::mlir::Value(), extent, gather);
   }]>];
   let extraClassDeclaration = [{
-    int64_t width() { return rowsTypeOf(getFlow() ? ::mlir::Value(getFlow()) : getOutputs().front()).getN(); }
+    int64_t width() { return activationTypeOf(getFused() ? ::mlir::Value(getFused()) : getOutputs().front()).getN(); }
     /// The rows of the inputs are those of tokens, not yet those of experts.
     bool dispatches() { return getRoutes() && !getDispatched(); }
     /// `columns` has a permutation for each expert.
@@ -65,7 +65,7 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
 def Kernel_GatherOp : Kernel_LaunchOp<"gather", ["gathersWeights", "operationsPerUnit"]> {
   let summary = "y[t] = scale * row ids[t] of a packed weight, dequantised";
   let description = "`by_position`: row positions[t] instead; later positions read the last row. Work items: tokens.";
-  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_RowsType>:$output, F32Attr:$scale,
+  let arguments = (ins Kernel_Read<Lm_WeightType>:$weight, Kernel_Write<Kernel_ActivationType>:$output, F32Attr:$scale,
                    UnitAttr:$by_position);
   let assemblyFormat = "$weight `:` type($weight) `outs` `(` $output `:` type($output) `)` attr-dict";
   let hasVerifier = 1;

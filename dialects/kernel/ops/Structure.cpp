@@ -33,7 +33,7 @@ static bool isConsumer(Operation &op) {
   auto launch = dyn_cast<LaunchInterface>(op);
   Value rows = launch ? launch.rowOperand() : Value();
   return llvm::any_of(op.getOperands(), [&](Value operand) {
-    return operand != rows && isa<FlowType>(operand.getType());
+    return operand != rows && isa<FusedType>(operand.getType());
   });
 }
 /// Whether the op produces the rows of another op.
@@ -80,7 +80,8 @@ LogicalResult FuncOp::verify() {
     if (!isAnchor(op) && !isProducer(op) && !isConsumer(op)) // func_c5
       return op.emitOpError(
           "neither produces rows for the kernel's anchor nor consumes its results");
-    if (llvm::any_of(op.getResults(), [](Value flow) { return flow.use_empty(); })) // func_c6
+    if (llvm::any_of(op.getResults(),
+                     [](Value fusedValue) { return fusedValue.use_empty(); })) // func_c6
       return op.emitOpError("has a result that nothing in the kernel uses");
     if (auto own = dyn_cast<LaunchInterface>(op);
         own && own.isPerRow() != launch().isPerRow()) // func_c7
@@ -90,7 +91,7 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<RowsType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(
+    if (!isa<ActivationType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(
             type)) // func_c3
       return emitOpError(
                  "expects operands to be rows, routes, weights, a workspace or states, got ")

@@ -10,7 +10,7 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
   let summary = "one launch; its operands are in the order in which the plan passes them";
   let description = [{
     One op is the anchor and describes the launch (LaunchInterface). Producers of its rows may precede it, and
-    consumers of its results may follow it. The values between them are fused values (flows), which never reach memory.
+    consumers of its results may follow it. The values between them are fused values, which never reach memory.
     The operands of all these ops are operands of the launch. Generators dispatch on the anchor and reject a producer
     or consumer that they have no code for; there is no list of permitted combinations.
 

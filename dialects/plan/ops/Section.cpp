@@ -68,7 +68,7 @@ static int64_t bufferBytes(Type type) {
     return workspace.getBytes();
   if (auto routes = dyn_cast<kernel::RoutesType>(type))
     return routes.bytesPerToken();
-  auto rows = dyn_cast<kernel::RowsType>(type);
+  auto rows = dyn_cast<kernel::ActivationType>(type);
   return rows ? rows.rowBytes() : 0;
 }
 

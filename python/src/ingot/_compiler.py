@@ -137,22 +137,22 @@ def _run(arguments: List[str]) -> str:
     child = pathlib.Path(__file__).with_name("_compiler_child.py")
     command = [sys.executable or "python3", "-E", "-S", str(child), str(compiler_library()), "compile", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    told = done.stderr.decode("utf-8", "replace")
-    for line in re.findall(r"^warning: (.*)$", told, re.M):
+    printed = done.stderr.decode("utf-8", "replace")
+    for line in re.findall(r"^warning: (.*)$", printed, re.M):
         warnings.warn(line, stacklevel=4)
     if done.returncode == 0:
         return os.fsdecode(done.stdout)
-    raise _error(done.returncode, told)
+    raise _error(done.returncode, printed)
 
 
-def _error(status: int, told: str) -> IngotError:
+def _error(status: int, printed: str) -> IngotError:
     """The last error, from its three lines (what, why, what to do; the middle one may be missing)."""
-    at = told.rfind("error[E")
-    found = re.match(r"error\[(E\d{4})\]: (.*)", told[at:]) if at >= 0 else None
+    at = printed.rfind("error[E")
+    found = re.match(r"error\[(E\d{4})\]: (.*)", printed[at:]) if at >= 0 else None
     if not found:
-        why = f"it ended by signal {-status}" if status < 0 else told.strip()[-2000:]
+        why = f"it ended by signal {-status}" if status < 0 else printed.strip()[-2000:]
         return IngotError(70, "E0596", "the compiler failed without saying why", why, "report it with the checkpoint's config")
-    rest = [line.strip() for line in told[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # without a crash's addresses
+    rest = [line.strip() for line in printed[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # without a crash's addresses
     why, fix = _why_and_fix(rest)
     return IngotError(status, found[1], found[2], why, fix)
 

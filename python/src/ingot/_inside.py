@@ -135,9 +135,9 @@ class InsideServer:
         self._queues[number] = queue
         lines = "".join(f"{name}: {value}\n" for name, value in headers).encode("latin-1", "replace")
         path, _, query = target.partition("?")
-        told = (_unquoted(path) + (f"?{query}" if query else "")).encode("utf-8", "surrogateescape")
+        raw_target = (_unquoted(path) + (f"?{query}" if query else "")).encode("utf-8", "surrogateescape")
         request = self._library.ingot_server_ask(
-            self._handle, method.encode(), told.replace(b"\0", b""), lines, body, len(body), number
+            self._handle, method.encode(), raw_target.replace(b"\0", b""), lines, body, len(body), number
         )
         over = False
         try:

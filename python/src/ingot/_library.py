@@ -85,11 +85,11 @@ def version() -> str:
 def unknown_names(what: str, unknown: Iterable[str], known: Iterable[str]) -> TypeError:
     """TypeError: "unknown options: max_token (did you mean max_tokens?)"."""
     known = list(known)
-    told = []
+    hints = []
     for name in sorted(unknown):
         near = difflib.get_close_matches(name, known, n=1)
-        told.append(f"{name} (did you mean {near[0]}?)" if near else name)
-    return TypeError(f"unknown {what}: {', '.join(told)}")
+        hints.append(f"{name} (did you mean {near[0]}?)" if near else name)
+    return TypeError(f"unknown {what}: {', '.join(hints)}")
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

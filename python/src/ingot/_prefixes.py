@@ -49,8 +49,8 @@ def _item_text(item: Any) -> str:
     content = item.get("content")
     text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, ensure_ascii=False)
     more = {name: value for name, value in item.items() if name not in ("role", "content")}
-    told = json.dumps(more, sort_keys=True, ensure_ascii=False) if more else ""
-    return f"\x1e{item.get('role', '')}\x1f{text}{told}"
+    rest = json.dumps(more, sort_keys=True, ensure_ascii=False) if more else ""
+    return f"\x1e{item.get('role', '')}\x1f{text}{rest}"
 
 
 def prefix_blocks(key: Sequence[str], text: str, block: int = BLOCK) -> bytes:

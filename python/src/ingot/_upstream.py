@@ -94,7 +94,7 @@ class ServeProcess:
         command = [find_program(program), "serve", str(engine_place), "--host", "127.0.0.1", "--port", "0",
                    "--model-name", name, "--api-key-file", str(keys)]  # fmt: skip
         options = {"log": "none", **{str(key).replace("_", "-"): value for key, value in options.items()}}
-        self._said: List[str] = []
+        self._last_lines: List[str] = []
         self._port: "asyncio.Future[int]"
         self._process = subprocess.Popen(
             [*command, *command_options(options)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -120,17 +120,17 @@ class ServeProcess:
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Copies the server's output to the replica's log, and reads the port from it."""
         assert self._process.stderr is not None
-        told = False
+        serving = False
         for line in self._process.stderr:
             print(line, end="", flush=True)
-            self._said = [*self._said[-20:], line]
-            if not told and (found := re.search(r"serving on http://127\.0\.0\.1:(\d+)", line)):
-                told = True
+            self._last_lines = [*self._last_lines[-20:], line]
+            if not serving and (found := re.search(r"serving on http://127\.0\.0\.1:(\d+)", line)):
+                serving = True
                 self._folder.cleanup()  # its files have been read, and a killed replica would leave them behind
                 loop.call_soon_threadsafe(self._port.set_result, int(found[1]))
         code = self._process.wait()
-        if not told:
-            error = _error_of(code, "".join(self._said))
+        if not serving:
+            error = _error_of(code, "".join(self._last_lines))
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._port.set_exception, error)
         elif not self._stopping:
@@ -141,7 +141,7 @@ class ServeProcess:
 
     def failure(self) -> Optional[str]:
         code = self._process.poll()
-        return None if code is None else f"ingot serve has ended with {code}: {''.join(self._said)[-500:]}"
+        return None if code is None else f"ingot serve has ended with {code}: {''.join(self._last_lines)[-500:]}"
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes) -> AsyncIterator[Any]:
         """Yields a Head, then bytes. Raises UpstreamGone if the server ends meanwhile."""
@@ -180,11 +180,11 @@ class ServeProcess:
         self._folder.cleanup()
 
 
-def _error_of(code: int, said: str) -> IngotError:
+def _error_of(code: int, output: str) -> IngotError:
     """The error from the three lines in which `ingot` reports why it does not start."""
-    found = re.search(r"error\[(E\d{4})\]: (.*)\n((?:  .*\n?)*)", said)
+    found = re.search(r"error\[(E\d{4})\]: (.*)\n((?:  .*\n?)*)", output)
     if not found:
-        return IngotError(code if code > 0 else 70, "E0569", "ingot serve does not start", said[-1000:] or f"exit code {code}", "start it by hand")
+        return IngotError(code if code > 0 else 70, "E0569", "ingot serve does not start", output[-1000:] or f"exit code {code}", "start it by hand")
     more = [line.strip() for line in found[3].splitlines()]
     return IngotError(code, found[1], found[2], " ".join(more[:-1]), more[-1] if more else "")
 

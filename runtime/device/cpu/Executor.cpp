@@ -19,33 +19,33 @@ constexpr uint64_t kLine = 64;
 /// Smaller KV pools use small pages: otherwise the first token would zero 2 MiB per layer.
 constexpr uint64_t kHugeKvPool = uint64_t(16) << 20;
 
-Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
-  const runtime::MemoryLimits &limits = statement.limits;
+Error memoryError(const runtime::MemoryPlan &memoryPlan, uint64_t allowed) {
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   std::string weights =
-      statement.seeded ? "weights from the seed " + runtime::humanBytes(statement.seeded) + " + "
-                       : std::string();
-  if (statement.limits.lock && statement.allocated() <= allowed)
+      memoryPlan.seeded ? "weights from the seed " + runtime::humanBytes(memoryPlan.seeded) + " + "
+                        : std::string();
+  if (memoryPlan.limits.lock && memoryPlan.allocated() <= allowed)
     return {ExitCode::File, errors::kTooLittleMemory, "--lock needs more memory than is available",
-            "weights in the file " + runtime::humanBytes(statement.read) + " + the rest " +
-                runtime::humanBytes(statement.allocated()) + "; available " +
+            "weights in the file " + runtime::humanBytes(memoryPlan.read) + " + the rest " +
+                runtime::humanBytes(memoryPlan.allocated()) + "; available " +
                 runtime::humanBytes(allowed),
             "omit --lock, or lower --context, --max-seqs or --kv-memory"};
-  if (statement.seeded > allowed)
+  if (memoryPlan.seeded > allowed)
     return {ExitCode::File, errors::kTooLittleMemory,
             "the weights need more memory than is available",
-            runtime::humanBytes(statement.seeded) +
+            runtime::humanBytes(memoryPlan.seeded) +
                 " are generated from the seed at load; available " + runtime::humanBytes(allowed),
             "use a smaller shape or fewer bits: ingot compile MODEL --weights seed --quantize "
             "int4-g64 -o E"};
   return {ExitCode::File, errors::kTooLittleMemory, "the limits need more memory than is available",
-          "needs " + runtime::humanBytes(statement.allocated()) + " = " + weights +
-              "activations and logits " + runtime::humanBytes(statement.arena) + " (" +
+          "needs " + runtime::humanBytes(memoryPlan.allocated()) + " = " + weights +
+              "activations and logits " + runtime::humanBytes(memoryPlan.arena) + " (" +
               std::to_string(limits.maxBatchTokens) + " tokens, " +
               std::to_string(limits.logitsRows) + " rows) + KV " +
-              runtime::humanBytes(statement.kv) + " (" + std::to_string(statement.pages) +
+              runtime::humanBytes(memoryPlan.kv) + " (" + std::to_string(memoryPlan.pages) +
               " pages)" +
-              (statement.slots ? " + state " + runtime::humanBytes(statement.states) : "") +
-              " + scratch and batch " + runtime::humanBytes(statement.scratch + statement.batch) +
+              (memoryPlan.slots ? " + state " + runtime::humanBytes(memoryPlan.states) : "") +
+              " + scratch and batch " + runtime::humanBytes(memoryPlan.scratch + memoryPlan.batch) +
               "; available " + runtime::humanBytes(allowed),
           "lower --context (" + std::to_string(limits.context) + "), --max-seqs (" +
               std::to_string(limits.maxSeqs) + "), --max-batch-tokens (" +
@@ -53,17 +53,17 @@ Error memoryError(const runtime::MemoryStatement &statement, uint64_t allowed) {
 }
 
 /// `before`: bytes that the process had already locked for other engines.
-Error lockError(const runtime::MemoryStatement &statement, uint64_t before, int reason) {
+Error lockError(const runtime::MemoryPlan &memoryPlan, uint64_t before, int reason) {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const std::string others =
       before ? ", and has already locked " + runtime::humanBytes(before) : std::string();
   return {
       ExitCode::File, "E0509", "the system does not permit --lock to lock this much memory",
-      runtime::humanBytes(statement.lockable()) + " = weights " +
-          runtime::humanBytes(statement.read + statement.seeded) + " + KV " +
-          runtime::humanBytes(statement.kv + statement.states) + " + working memory " +
-          runtime::humanBytes(statement.arena + statement.scratch) + "; " +
+      runtime::humanBytes(memoryPlan.lockable()) + " = weights " +
+          runtime::humanBytes(memoryPlan.read + memoryPlan.seeded) + " + KV " +
+          runtime::humanBytes(memoryPlan.kv + memoryPlan.states) + " + working memory " +
+          runtime::humanBytes(memoryPlan.arena + memoryPlan.scratch) + "; " +
           (limit.rlim_cur == RLIM_INFINITY
                ? std::strerror(reason)
                : "this process may lock " + runtime::humanBytes(limit.rlim_cur) + others),
@@ -89,13 +89,13 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
     return picked.error();
   const fb::CodeObject &object = *plan.code()->Get(flatbuffers::uoffset_t(*picked));
   executor->targetName = object.target()->str();
-  auto statement = runtime::memoryStatement(*engine, limits, plan);
-  if (!statement)
-    return statement.error();
-  executor->statement = *statement;
+  auto memoryPlan = runtime::memoryPlan(*engine, limits, plan);
+  if (!memoryPlan)
+    return memoryPlan.error();
+  executor->memoryPlan = *memoryPlan;
   uint64_t allowed = allowedBytes ? allowedBytes : availableMemory();
-  if (allowed && executor->statement.kept() > allowed)
-    return memoryError(executor->statement, allowed);
+  if (allowed && executor->memoryPlan.kept() > allowed)
+    return memoryError(executor->memoryPlan, allowed);
   auto code = runtime::CodeImage::map(engine, object);
   if (!code)
     return code.error();
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
 }
 
 Result<void> Executor::allocate() {
-  const runtime::MemoryLimits &limits = statement.limits;
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   auto take = [](HostMemory &memory, uint64_t bytes, const char *what, bool huge) -> Result<void> {
     auto taken = HostMemory::allocate(bytes, what, huge);
     if (!taken)
@@ -127,11 +127,11 @@ Result<void> Executor::allocate() {
   for (const fb::State *state : *plan->states()) {
     if (state->kind() == fb::StateKind::Fixed) {
       kvOffset.push_back(slotBytes);
-      slotBytes += state->slot_bytes() * statement.slots;
+      slotBytes += state->slot_bytes() * memoryPlan.slots;
       continue;
     }
     uint64_t bytes =
-        state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size()]].pages;
+        state->page_bytes() * memoryPlan.groups[memoryPlan.groupOf[kvOffset.size()]].pages;
     kvOffset.push_back(kvBytes);
     kvBytes += bytes;
     largestPool = std::max(largestPool, bytes);
@@ -165,7 +165,7 @@ Result<void> Executor::bringWeights(uint64_t allowed) {
   std::vector<std::span<const std::byte>> weights;
   for (uint32_t segment : runtime::weightSegments(*plan))
     weights.push_back(file->segment(segment));
-  const bool lock = statement.limits.lock;
+  const bool lock = memoryPlan.limits.lock;
   if (const uint64_t before = lock ? lockedMemory() : 0;
       lock) { // lock first: the system may refuse it, and pages that arrive later are locked as
               // they come
@@ -175,11 +175,11 @@ Result<void> Executor::bringWeights(uint64_t allowed) {
       all.push_back(memory->span());
     for (std::span<const std::byte> memory : all)
       if (int reason = lockMemory(memory))
-        return lockError(statement, before, reason);
+        return lockError(memoryPlan, before, reason);
   }
-  if (allowed && statement.read > allowed)
+  if (allowed && memoryPlan.read > allowed)
     return {}; // its beginning would be evicted by the time its end is read
-  prefault.emplace(weights, int(statement.limits.threads));
+  prefault.emplace(weights, int(memoryPlan.limits.threads));
   if (lock)
     prefault->finish();
   return {};
@@ -190,7 +190,7 @@ std::byte *Executor::bufferAddress(size_t index) const {
   const HostMemory &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
                             : buffer.class_() == fb::BufferClass::PerRow ? rowArena
                                                                          : fixedArena;
-  const uint64_t place = runtime::placeInArena(buffer, statement.limits);
+  const uint64_t place = runtime::placeInArena(buffer, memoryPlan.limits);
   assert(place < arena.size() && place % kLine == 0 && "the buffer is not in its arena");
   return arena.data() + place;
 }
@@ -258,8 +258,8 @@ void Executor::resolve() {
     keys = reinterpret_cast<uint64_t *>(
         bufferAddress(outputOf(entry, fb::OutputRole::Keys)->buffer()));
   hidden = outputOf(entry, fb::OutputRole::Hidden);
-  ids.reserve(size_t(statement.limits.logitsRows));
-  views.resize(statement.groups.size());
+  ids.reserve(size_t(memoryPlan.limits.logitsRows));
+  views.resize(memoryPlan.groups.size());
 }
 
 /// Stages with several specialisations use a bit for each specialisation, from bit 1 on.
@@ -300,12 +300,12 @@ void Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, uin
     operands.push_back(operandAddress(*launch.args()->Get(i), step));
   resolved.push_back({code->kernel(launch.kernel()), args, kernel.grid()->factor(), launch.kernel(),
                       step.layer(), kernel.grid()->base(), kernel.partition(), launch.barrier(),
-                      statement.groupRead(launch, step), cases});
+                      memoryPlan.groupRead(launch, step), cases});
 }
 
 bool Executor::takeKvMemory(std::span<const int64_t> pages) {
   constexpr uint64_t kPiece = uint64_t(2) << 20;
-  assert(pages.size() == statement.groups.size() && "each group has its number of pages");
+  assert(pages.size() == memoryPlan.groups.size() && "each group has its number of pages");
   // Going state by state would leave the last layers with nothing if a request arrives meanwhile.
   size_t next = kvTaken.size();
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
@@ -313,7 +313,7 @@ bool Executor::takeKvMemory(std::span<const int64_t> pages) {
     const uint64_t pageBytes = plan->states()->Get(unsigned(slot))->page_bytes();
     if (pageBytes == 0) // a fixed state
       continue;
-    const uint64_t wanted = uint64_t(pages[statement.groupOf[slot]]) * pageBytes;
+    const uint64_t wanted = uint64_t(pages[memoryPlan.groupOf[slot]]) * pageBytes;
     if (kvTaken[slot] >= wanted || kvTaken[slot] / pageBytes >= fewest)
       continue;
     next = slot;
@@ -341,7 +341,7 @@ Result<void> Executor::beginSampled(const BatchView &batch) {
 }
 
 Result<void> Executor::run(const BatchView &batch, fb::Mode mode) {
-  const runtime::MemoryLimits &limits = statement.limits;
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   if (batch.tokens < 0 || uint64_t(batch.tokens) > limits.maxBatchTokens || batch.rows < 0 ||
       uint64_t(batch.rows) > limits.logitsRows)
     return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
@@ -361,17 +361,18 @@ Result<void> Executor::run(const BatchView &batch, fb::Mode mode) {
 }
 
 uint64_t Executor::pageBytes(size_t group) const {
-  return group < statement.groups.size() ? statement.groups[group].pageBytes : statement.slotBytes;
+  return group < memoryPlan.groups.size() ? memoryPlan.groups[group].pageBytes
+                                          : memoryPlan.slotBytes;
 }
 
 /// Calls move(address of the page or slot, bytes) for each state of the group.
 template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) const {
   assert(page >= 0 &&
-         uint64_t(page) <
-             (group < statement.groups.size() ? statement.groups[group].pages : statement.slots) &&
+         uint64_t(page) < (group < memoryPlan.groups.size() ? memoryPlan.groups[group].pages
+                                                            : memoryPlan.slots) &&
          "the group has no such page");
   for (size_t i = 0; i < kvOffset.size(); ++i)
-    if (statement.groupOf[i] == group) {
+    if (memoryPlan.groupOf[i] == group) {
       const fb::State &state = *plan->states()->Get(flatbuffers::uoffset_t(i));
       const uint64_t bytes = state.page_bytes() + state.slot_bytes(); // one of them is 0
       move(stateAddress(i) + bytes * uint64_t(page), bytes);
@@ -430,7 +431,7 @@ void Executor::startTrace(bool keepEvents) {
 int64_t Executor::hiddenSize() const { return hidden ? file->table().model()->hidden() : 0; }
 
 void Executor::hiddenState(int64_t row, float *out) const {
-  assert(hidden && row >= 0 && uint64_t(row) < statement.limits.logitsRows && "no such row");
+  assert(hidden && row >= 0 && uint64_t(row) < memoryPlan.limits.logitsRows && "no such row");
   const int64_t width = hiddenSize();
   const auto *bytes = static_cast<const std::byte *>(bufferAddress(hidden->buffer())) +
                       row * int64_t(plan->buffers()->Get(hidden->buffer())->per_unit());

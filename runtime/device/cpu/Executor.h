@@ -68,7 +68,7 @@ public:
   bool takeKvMemory(std::span<const int64_t> pages) override;
 
   const runtime::EngineFile &engine() const { return *file; }
-  const runtime::MemoryStatement &memory() const override { return statement; }
+  const runtime::MemoryPlan &memory() const override { return memoryPlan; }
   int threads() const override { return loop->threads(); }
   const fb::Program &program() const override { return *plan; }
   const fb::Model &model() const override { return *file->table().model(); }
@@ -114,17 +114,17 @@ private:
   const fb::Program *plan = nullptr;
   std::shared_ptr<runtime::CodeImage> code;
   std::string targetName;
-  runtime::MemoryStatement statement;
+  runtime::MemoryPlan memoryPlan;
 
   HostMemory seeded; ///< weights generated from the seed
   HostMemory fixedArena, tokenArena, rowArena, kv, slots, scratch;
   std::optional<Prefault> prefault; ///< of weights in the file
-  std::vector<uint64_t> kvOffset;   ///< offset of each state's pages in `kv`, or of its versions in
-                                    ///< `slots`
-  std::vector<uint64_t> kvTaken; ///< bytes at the start of each state's pages that the system has
-                                 ///< been asked to commit
-  std::vector<BatchView> views;  ///< of the step, one for each group of states
-  uint64_t scratchStride = 0;    ///< bytes between the scratch areas of two threads
+  std::vector<uint64_t> kvOffset; ///< offset of each state's pages in `kv`, or of its snapshots in
+                                  ///< `slots`
+  std::vector<uint64_t> kvTaken;  ///< bytes at the start of each state's pages that the system has
+                                  ///< been asked to commit
+  std::vector<BatchView> views;   ///< of the step, one for each group of states
+  uint64_t scratchStride = 0;     ///< bytes between the scratch areas of two threads
 
   std::vector<void *> operands; ///< of all launches, consecutively
   std::vector<ResolvedLaunch> resolved;

@@ -4,7 +4,7 @@
 // waited for as in a step.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
-#include "runtime/device/EvenRoutes.h"
+#include "runtime/device/UniformRoutes.h"
 #include "runtime/device/cpu/Executor.h"
 
 #include <cstring>
@@ -82,7 +82,7 @@ void KernelBench::spreadRoutes() {
     if (!kernel.family() || kernel.family()->string_view() != "group_routes")
       continue;
     const std::vector<std::byte> routes =
-        runtime::evenRoutes(kernel.experts(), kernel.experts_used(), executor.views[0].tokens);
+        runtime::uniformRoutes(kernel.experts(), kernel.experts_used(), executor.views[0].tokens);
     std::memcpy(launch.args[0], routes.data(), routes.size());
   }
 }

@@ -50,7 +50,7 @@ private:
 } // namespace
 
 /// Writes the tiles ordered by kind, and the splits of the decode tiles.
-static void packTiles(const BatchView &batch, const AttentionSharing &sharing, Packer &packer,
+static void packTiles(const BatchView &batch, const AttentionSplitting &sharing, Packer &packer,
                       BatchView &view) {
   const std::span from(batch.attentionTiles, size_t(batch.tiles));
   AttentionTile *const tiles = packer.take(from.size(), view.attentionTiles);
@@ -66,13 +66,13 @@ static void packTiles(const BatchView &batch, const AttentionSharing &sharing, P
   }
   const std::span decoding(tiles + view.promptTiles, end);
   const uint64_t most = decoding.empty() ? 0 : decoding.size() + uint64_t(sharing.shares);
-  if (AttentionShare *shares = packer.take(most, view.shares)) {
-    view.shareCount = dealShares(decoding, sharing, shares);
-    packer.giveBack<AttentionShare>(most - uint64_t(view.shareCount));
+  if (AttentionSplit *splits = packer.take(most, view.splits)) {
+    view.splitCount = assignSplits(decoding, sharing, splits);
+    packer.giveBack<AttentionSplit>(most - uint64_t(view.splitCount));
   }
 }
 
-uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Address device,
+uint64_t packBatch(const BatchView &batch, const AttentionSplitting &sharing, Address device,
                    std::span<std::byte> host, size_t groups) {
   // Rows and pages of the block table that the step can reach.
   int64_t sequences = 0, pages = 0;

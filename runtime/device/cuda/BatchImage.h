@@ -21,7 +21,7 @@
 #pragma once
 
 #include "runtime/abi/Batch.h"
-#include "runtime/device/cuda/AttentionShares.h"
+#include "runtime/device/cuda/AttentionSplits.h"
 #include "runtime/device/cuda/Driver.h"
 
 #include <span>
@@ -34,7 +34,7 @@ constexpr uint64_t kViewBytes = 256;
 /// Writes the image of `batch` into `host`, for device memory at `device` (256-byte aligned).
 /// Returns the size of the image in bytes; 0 if `host` is too small. With more than one group,
 /// batch.groupTables has the block tables.
-uint64_t packBatch(const BatchView &batch, const AttentionSharing &sharing, Address device,
+uint64_t packBatch(const BatchView &batch, const AttentionSplitting &sharing, Address device,
                    std::span<std::byte> host, size_t groups = 1);
 
 } // namespace ingot::cuda

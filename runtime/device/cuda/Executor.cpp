@@ -5,7 +5,7 @@
 #include "runtime/device/cuda/Executor.h"
 
 #include "runtime/abi/Routes.h"
-#include "runtime/device/EvenRoutes.h"
+#include "runtime/device/UniformRoutes.h"
 #include "runtime/device/cuda/BatchImage.h"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ Result<Graph> Executor::graphFor(uint64_t bucket, Mode mode) {
   if (auto found = graphOfBucket.find({bucket, mode}); found != graphOfBucket.end())
     return found->second;
   const StepShape shape = StepShape::ofDecodes(
-      bucket, std::min<uint64_t>(bucket, statement.limits.logitsRows), sharing);
+      bucket, std::min<uint64_t>(bucket, memoryPlan.limits.logitsRows), sharing);
   Result<Graph> graph = driver->createGraph(nodesOf(shape, mode));
   if (graph)
     graphOfBucket.emplace(std::pair(bucket, mode), *graph);
@@ -136,15 +136,15 @@ Result<void> Executor::prepareKeys(Mode mode, uint64_t rows) {
     return {};
   return driver->clear(bufferAddress(keys->buffer()),
                        picked.program->buffers()->Get(keys->buffer())->per_unit() *
-                           statement.limits.logitsRows);
+                           memoryPlan.limits.logitsRows);
 }
 
-/// Puts the step into the driver's queue. `image`: page-locked, `statement.batch` bytes; must not
+/// Puts the step into the driver's queue. `image`: page-locked, `memoryPlan.batch` bytes; must not
 /// be written until the step is done.
 Result<void> Executor::queueStep(const BatchView &batch, Mode mode, std::byte *image) {
   if (moveFailed)
     return *moveFailed;
-  const runtime::MemoryLimits &limits = statement.limits;
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   BatchView view = batch;
   if (runsAhead())
     view.earlierIds =
@@ -152,8 +152,8 @@ Result<void> Executor::queueStep(const BatchView &batch, Mode mode, std::byte *i
   uint64_t bytes = 0;
   if (batch.tokens >= 0 && uint64_t(batch.tokens) <= limits.maxBatchTokens && batch.rows >= 0 &&
       uint64_t(batch.rows) <= limits.logitsRows)
-    bytes = packBatch(view, sharing, batchMemory.address(), {image, statement.batch},
-                      statement.groups.size());
+    bytes = packBatch(view, sharing, batchMemory.address(), {image, memoryPlan.batch},
+                      memoryPlan.groups.size());
   if (bytes == 0)
     return Error{ExitCode::Internal, "E0901", "a batch exceeds the executor's limits",
                  to_string(batch.tokens) + " tokens of " + to_string(limits.maxBatchTokens) + ", " +
@@ -219,16 +219,17 @@ Result<std::span<const int32_t>> Executor::endSampled() {
 }
 
 uint64_t Executor::pageBytes(size_t group) const {
-  return group < statement.groups.size() ? statement.groups[group].pageBytes : statement.slotBytes;
+  return group < memoryPlan.groups.size() ? memoryPlan.groups[group].pageBytes
+                                          : memoryPlan.slotBytes;
 }
 
 template <typename Move> void Executor::forStates(size_t group, int32_t page, Move move) {
   assert(page >= 0 &&
-         uint64_t(page) <
-             (group < statement.groups.size() ? statement.groups[group].pages : statement.slots) &&
+         uint64_t(page) < (group < memoryPlan.groups.size() ? memoryPlan.groups[group].pages
+                                                            : memoryPlan.slots) &&
          "the group has no such page");
   for (size_t i = 0; i < kvOffset.size() && !moveFailed; ++i) {
-    if (statement.groupOf[i] != group)
+    if (memoryPlan.groupOf[i] != group)
       continue;
     const fb::State &state = *picked.program->states()->Get(flatbuffers::uoffset_t(i));
     const uint64_t bytes = state.page_bytes() + state.slot_bytes(); // one of them is 0

@@ -73,7 +73,7 @@ public:
 
   const float *logits() const override { return reinterpret_cast<float *>(logitsRows.data()); }
   int64_t logitsStride() const override { return logitsRowStride; }
-  const runtime::MemoryStatement &memory() const override { return statement; }
+  const runtime::MemoryPlan &memory() const override { return memoryPlan; }
   const fb::Program &program() const override { return *picked.program; }
   const fb::Model &model() const override { return *file->table().model(); }
   std::string_view target() const override { return picked.code->target()->string_view(); }
@@ -161,7 +161,7 @@ private:
   std::unique_ptr<Driver> driver; ///< declared before everything that is released to it
   GpuOptions gpu;
   PickedCode picked{};
-  runtime::MemoryStatement statement;
+  runtime::MemoryPlan memoryPlan;
 
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
   DeviceMemory seeded;                       ///< weights generated from the seed
@@ -177,7 +177,7 @@ private:
   PinnedMemory logitsRows;
   Flight flights[2];               ///< step() uses the first one's batch
   size_t begun = 0, ended = 0;     ///< steps whose ids are requested; step i uses flights[i % 2]
-  std::vector<uint64_t> kvOffset;  ///< offset of each state's pages in `kv`, or of its versions in
+  std::vector<uint64_t> kvOffset;  ///< offset of each state's pages in `kv`, or of its snapshots in
                                    ///< `slots`
   std::optional<Error> moveFailed; ///< reported by the next step
 
@@ -191,7 +191,7 @@ private:
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of all specialisations of the steps' stages
   std::vector<PlannedCase> cases;      ///< consecutive
-  AttentionSharing sharing;
+  AttentionSplitting sharing;
   std::map<std::pair<uint64_t, Mode>, Graph> graphOfBucket;
   std::vector<std::pair<uint64_t, Mode>> graphsToMake; ///< graphs to build when idle, last one
                                                        ///< first

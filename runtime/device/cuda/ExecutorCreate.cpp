@@ -16,8 +16,7 @@ namespace ingot::cuda {
 using runtime::humanBytes;
 using std::to_string;
 
-static Error memoryError(const runtime::MemoryStatement &s, const DeviceInfo &device,
-                         uint64_t allowed) {
+static Error memoryError(const runtime::MemoryPlan &s, const DeviceInfo &device, uint64_t allowed) {
   const runtime::MemoryLimits &limits = s.limits;
   return {ExitCode::Device, errors::kTooLittleGpuMemory, "the GPU has too little memory",
           "needs " + humanBytes(s.needed()) + " = weights " + humanBytes(s.uploaded + s.seeded) +
@@ -50,17 +49,17 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<Driver> drive
   e.picked = *picked;
   limits.reserved =
       options.allowedBytes ? reservedOf(options.allowedBytes) : e.driver->device().reserved;
-  e.sharing = AttentionSharing::of(*e.picked.program);
-  auto statement = runtime::memoryStatement(*e.file, limits, *e.picked.program);
-  if (!statement)
-    return statement.error();
-  e.statement = *statement;
+  e.sharing = AttentionSplitting::of(*e.picked.program);
+  auto memoryPlan = runtime::memoryPlan(*e.file, limits, *e.picked.program);
+  if (!memoryPlan)
+    return memoryPlan.error();
+  e.memoryPlan = *memoryPlan;
   auto free = e.driver->freeMemory();
   if (!free)
     return free.error();
   uint64_t allowed = options.allowedBytes ? options.allowedBytes : *free;
-  if (e.statement.needed() > allowed)
-    return memoryError(e.statement, e.driver->device(), allowed);
+  if (e.memoryPlan.needed() > allowed)
+    return memoryError(e.memoryPlan, e.driver->device(), allowed);
   for (auto part : {&Executor::loadModules, &Executor::allocate, &Executor::uploadWeights})
     if (auto ok = (e.*part)(); !ok)
       return ok.error();
@@ -121,7 +120,7 @@ Result<void> Executor::loadModules() {
 /// popped first.
 void Executor::listGraphs() {
   constexpr size_t kMost = 64; // a few ms each; a step builds any others itself
-  const uint64_t largest = bucketOf(statement.limits.maxSeqs);
+  const uint64_t largest = bucketOf(memoryPlan.limits.maxSeqs);
   for (uint64_t bucket = 1; bucket <= largest; bucket = bucketOf(bucket + 1)) {
     for (Mode mode : {Mode::Greedy, Mode::Drawn, Mode::Logits})
       if (runtime::hasMode(entry(), mode))
@@ -133,7 +132,7 @@ void Executor::listGraphs() {
 
 /// Checks that no step within the limits can need a grid that cannot be launched.
 Result<void> Executor::checkGrids() const {
-  const runtime::MemoryLimits &limits = statement.limits;
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   uint64_t tokens = std::max(limits.maxBatchTokens, bucketOf(limits.maxSeqs));
   const uint64_t rows = std::max(limits.logitsRows, tokens);
   StepShape most = StepShape::ofDecodes(tokens, rows, sharing);
@@ -175,7 +174,7 @@ Result<void> Executor::checkGrids() const {
 
 Result<void> Executor::allocate() {
   const fb::Program &program = *picked.program;
-  const runtime::MemoryLimits &limits = statement.limits;
+  const runtime::MemoryLimits &limits = memoryPlan.limits;
   auto take = [&](DeviceMemory &memory, uint64_t bytes, const char *what) -> Result<void> {
     auto taken = DeviceMemory::allocate(*driver, bytes, what);
     if (!taken)
@@ -196,8 +195,8 @@ Result<void> Executor::allocate() {
     kvOffset.push_back(paged ? kvBytes : slotBytes);
     if (paged)
       kvBytes +=
-          state->page_bytes() * statement.groups[statement.groupOf[kvOffset.size() - 1]].pages;
-    slotBytes += state->slot_bytes() * statement.slots; // 0 for a paged state
+          state->page_bytes() * memoryPlan.groups[memoryPlan.groupOf[kvOffset.size() - 1]].pages;
+    slotBytes += state->slot_bytes() * memoryPlan.slots; // 0 for a paged state
   }
   if (auto ok = take(fixedArena, program.bytes_fixed(), "fixed buffers"); !ok)
     return ok;
@@ -210,10 +209,10 @@ Result<void> Executor::allocate() {
     return ok;
   if (auto ok = take(slots, slotBytes, "fixed states"); !ok)
     return ok;
-  if (auto ok = take(batchMemory, statement.batch, "the batch"); !ok)
+  if (auto ok = take(batchMemory, memoryPlan.batch, "the batch"); !ok)
     return ok;
   for (Flight &flight : flights) {
-    if (auto ok = pin(flight.batch, statement.batch); !ok)
+    if (auto ok = pin(flight.batch, memoryPlan.batch); !ok)
       return ok;
     if (auto ok = pin(flight.ids, limits.logitsRows * sizeof(int32_t)); !ok)
       return ok;
@@ -239,7 +238,7 @@ Result<void> Executor::uploadWeights() {
     parts.push_back({bytes, memory->address()});
     segments.emplace(index, std::move(*memory));
   }
-  if (auto ok = upload->send(parts, int(statement.limits.threads)); !ok)
+  if (auto ok = upload->send(parts, int(memoryPlan.limits.threads)); !ok)
     return ok;
   if (auto ok = makeWeights(); !ok)
     return ok;
@@ -284,7 +283,7 @@ Result<void> Executor::makeWeights() {
                          "' is larger than the memory for copies",
                      to_string(size) + " bytes, there are " + to_string(piece->size()),
                      "compile it with --weights random"};
-      pieceMaker.fill(first, piece->first(size), int(statement.limits.threads));
+      pieceMaker.fill(first, piece->first(size), int(memoryPlan.limits.threads));
       Address to = seeded.address() + weight->offset() + first * pieceMaker.unitBytes();
       if (auto ok = upload->sendNext(size, to); !ok)
         return ok;
@@ -312,7 +311,7 @@ Address Executor::bufferAddress(size_t index) const {
   const auto &arena = buffer.class_() == fb::BufferClass::PerToken ? tokenArena
                       : buffer.class_() == fb::BufferClass::PerRow ? rowArena
                                                                    : fixedArena;
-  const uint64_t place = runtime::placeInArena(buffer, statement.limits);
+  const uint64_t place = runtime::placeInArena(buffer, memoryPlan.limits);
   assert(place < arena.size() && "the buffer is not in its arena");
   return arena.address() + place;
 }
@@ -352,8 +351,8 @@ Result<void *> Executor::tensorMapOf(const fb::TensorMap &map, const fb::Launch 
   rows.bf16 = map.element() == fb::TensorElement::BF16;
   rows.columns = buffer.per_unit() / map.unit_rows() / (rows.bf16 ? 2 : 1);
   rows.rows = map.unit_rows() * (buffer.class_() == fb::BufferClass::PerRow
-                                     ? statement.limits.logitsRows
-                                     : statement.limits.maxBatchTokens);
+                                     ? memoryPlan.limits.logitsRows
+                                     : memoryPlan.limits.maxBatchTokens);
   rows.boxColumns = map.box_columns();
   rows.boxRows = map.box_rows();
   rows.swizzle = map.swizzle();
@@ -406,7 +405,7 @@ Result<void> Executor::resolveLaunch(const fb::Launch &launch, const fb::Step &s
   if (launch.args())
     for (const fb::Arg *arg : *launch.args())
       add(operandAddress(*arg, step));
-  add(batchMemory.address() + statement.groupRead(launch, step) * kViewBytes);
+  add(batchMemory.address() + memoryPlan.groupRead(launch, step) * kViewBytes);
   launches.push_back({launch.kernel(), step.layer(), {}, launch.barrier()});
   for (const fb::Variant *v : *picked.code->variants()->Get(launch.kernel())->variants()) {
     arguments.push_back(plain);

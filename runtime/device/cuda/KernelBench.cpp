@@ -7,7 +7,7 @@
 //   run | event run run run run | event run run run run | event …
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
-#include "runtime/device/EvenRoutes.h"
+#include "runtime/device/UniformRoutes.h"
 #include "runtime/device/cuda/Executor.h"
 #include "runtime/engine/GpuMachine.h"
 
@@ -66,7 +66,7 @@ Result<void> KernelBench::prepare(const BatchView &view) {
   shape = StepShape::of(batch, executor.sharing);
   if (shape.decodes()) {
     const uint64_t bucket = bucketOf(shape.tokens);
-    shape = StepShape::ofDecodes(bucket, std::min(bucket, executor.statement.limits.logitsRows),
+    shape = StepShape::ofDecodes(bucket, std::min(bucket, executor.memoryPlan.limits.logitsRows),
                                  executor.sharing);
   }
   if (mode == Mode::Logits)
@@ -134,7 +134,7 @@ Result<void> KernelBench::spreadRoutes() {
     if (!kernel.family() || kernel.family()->string_view() != "group_routes")
       continue;
     const std::vector<std::byte> routes =
-        runtime::evenRoutes(kernel.experts(), kernel.experts_used(), batch.tokens);
+        runtime::uniformRoutes(kernel.experts(), kernel.experts_used(), batch.tokens);
     const Address to = *static_cast<const Address *>(planned.arguments.front()[0]);
     if (auto ok = driver.copyToDevice(to, routes.data(), routes.size()); !ok)
       return ok;

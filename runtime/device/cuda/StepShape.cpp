@@ -8,7 +8,7 @@
 
 namespace ingot::cuda {
 
-StepShape StepShape::of(const BatchView &batch, const AttentionSharing &sharing) {
+StepShape StepShape::of(const BatchView &batch, const AttentionSplitting &sharing) {
   StepShape shape{uint64_t(batch.tokens), uint64_t(batch.rows), uint64_t(batch.tiles)};
   const std::span tiles(batch.attentionTiles, shape.tiles);
   for (size_t i = 0; i < tiles.size(); ++i) {
@@ -21,7 +21,7 @@ StepShape StepShape::of(const BatchView &batch, const AttentionSharing &sharing)
   return shape;
 }
 
-StepShape StepShape::ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing) {
+StepShape StepShape::ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSplitting &sharing) {
   return {tokens, rows, tokens, 1, 0, tokens + uint64_t(sharing.shares), tokens};
 }
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "runtime/abi/Batch.h"
-#include "runtime/device/cuda/AttentionShares.h"
+#include "runtime/device/cuda/AttentionSplits.h"
 #include "runtime/device/cuda/Driver.h"
 #include "runtime/schema/engine_generated.h"
 
@@ -22,13 +22,13 @@ namespace ingot::cuda {
 struct StepShape {
   uint64_t tokens = 0, rows = 0, tiles = 0;
   uint64_t tileTokens = 0;  ///< of the largest attention tile
-  uint64_t promptTiles = 0; ///< tiles that do not decode (AttentionShares.h)
+  uint64_t promptTiles = 0; ///< tiles that do not decode (AttentionSplits.h)
   uint64_t shares = 0;      ///< maximum number of splits of the decode tiles
   uint64_t spans = 0;       ///< sequences with tokens, if there are fixed states
 
-  static StepShape of(const BatchView &batch, const AttentionSharing &sharing);
+  static StepShape of(const BatchView &batch, const AttentionSplitting &sharing);
   /// The shape of a step in which `tokens` sequences decode one token each.
-  static StepShape ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSharing &sharing);
+  static StepShape ofDecodes(uint64_t tokens, uint64_t rows, const AttentionSplitting &sharing);
   /// Every tile has one token: each sequence decodes.
   bool decodes() const { return promptTiles == 0 && tiles == tokens; }
 };

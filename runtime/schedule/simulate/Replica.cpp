@@ -11,13 +11,13 @@ namespace {
 
 size_t swapBytes(const SimulationSetup &setup) { return setup.pageBytes ? setup.swapBytes : 0; }
 
-StepCostTable told(const SimulationSetup &setup) {
+StepCostTable scaledCost(const SimulationSetup &setup) {
   StepCostTable table = setup.cost;
   for (StepCostTable::Point &point : table.points)
-    point.seconds *= setup.toldCost;
-  table.perRow *= setup.toldCost;
-  table.perPosition *= setup.toldCost;
-  table.perRead *= setup.toldCost;
+    point.seconds *= setup.costFactor;
+  table.perRow *= setup.costFactor;
+  table.perPosition *= setup.costFactor;
+  table.perRead *= setup.costFactor;
   return table;
 }
 
@@ -37,7 +37,7 @@ SimulatedReplica::SimulatedReplica(const std::vector<SimulatedRequest> &requests
       swapMemory(std::make_unique_for_overwrite<std::byte[]>(swapBytes(setup))),
       memory({{{setup.pages, 0}}, setup.rows, setup.context, kPageTokens, setup.context}, &mover,
              {swapMemory.get(), swapBytes(setup)}),
-      scheduler(memory, setup.limits, setup.policy, told(setup)) {}
+      scheduler(memory, setup.limits, setup.policy, scaledCost(setup)) {}
 
 void SimulatedReplica::add(size_t index, double arrival, double now) {
   const SimulatedRequest &one = requests[index];

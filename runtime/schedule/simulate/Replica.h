@@ -24,7 +24,7 @@ struct SimulationSetup {
   ScheduleLimits limits{512, 32, 512};
   SchedulePolicy policy;
   StepCostTable cost;     ///< costs used for the clock, and given to the scheduler
-  double toldCost = 1;    ///< factor on the costs given to the scheduler, which must find out the
+  double costFactor = 1;  ///< factor on the costs given to the scheduler, which must find out the
                           ///< true ones
   uint64_t pageBytes = 0; ///< bytes of a KV page, for swaps
   uint64_t swapBytes = 0;

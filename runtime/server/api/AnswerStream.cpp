@@ -174,12 +174,12 @@ void AnswerStream::take(service::Output &output) {
     return;
   start();
   noteTimes(output);
-  if (generation.request.tellProgress && output.choice % generation.choices == 0)
+  if (generation.request.reportProgress && output.choice % generation.choices == 0)
     noteProgress(output);
   if (output.kind == service::Output::Kind::Progress)
     return;
   if (output.kind == service::Output::Kind::Token) {
-    told += output.id >= 0;
+    reported += output.id >= 0;
     token(output);
     return;
   }
@@ -310,7 +310,7 @@ std::string AnswerStream::chunkEnd() const {
   if (!generation.continuousUsage)
     return ",\"usage\":null}";
   Usage now = usage;
-  now.completion = told;
+  now.completion = reported;
   return ",\"usage\":" + usageJson(now) + "}";
 }
 

@@ -120,7 +120,7 @@ private:
   std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
   std::vector<std::vector<int32_t>> later; ///< prompts that wait for their turn, last one first
   int32_t total = 0, open = 0;
-  int64_t told = 0; ///< tokens so far, over all choices
+  int64_t reported = 0; ///< tokens so far, over all choices
   std::vector<ChoiceTimes> times;
   bool begun = false, broken = false;
 };

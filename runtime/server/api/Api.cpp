@@ -177,7 +177,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
     if (call->responder->gone())
       return;
     call->request = kept.get();
-    call->document.tellLeftOut(&record->leftOut);
+    call->document.reportLeftOut(&record->leftOut);
     call->body = call->document.parse(kept->body);
     if (call->body)
       call->document.refuseTwice(*call->body);

@@ -36,7 +36,7 @@ private:
     std::vector<int32_t> ids;
     std::string finish, scores; ///< scores: prompt_logprobs
     StopCause stop;
-    bool promptTold = false; ///< an event of the stream has sent the prompt's ids
+    bool promptReported = false; ///< an event of the stream has sent the prompt's ids
   };
 
   Choice &of(int32_t index) {
@@ -85,7 +85,7 @@ private:
     choice.top.clear();
     choice.offsets.clear();
     choice.ids.clear();
-    choice.promptTold = true;
+    choice.promptReported = true;
   }
 
   /// Copies the prompt's scores to all of its choices.
@@ -120,18 +120,18 @@ private:
       choice.top.emplace_back();
       if (i == 0)
         continue;
-      const auto &told = scores[i - 1].logprobs;
-      choice.logprobs.back() = double(told[0].logprob);
-      choice.top.back() = likeliest(told);
+      const auto &logprobs = scores[i - 1].logprobs;
+      choice.logprobs.back() = double(logprobs[0].logprob);
+      choice.top.back() = likeliest(logprobs);
     }
   }
 
   /// Returns the requested likeliest tokens and the token itself, as vLLM and OpenAI do.
   static std::vector<runtime::TokenLogprob>
-  likeliest(const std::vector<runtime::TokenLogprob> &told) {
-    std::vector<runtime::TokenLogprob> top(told.begin() + 1, told.end());
-    if (std::ranges::find(top, told[0].id, &runtime::TokenLogprob::id) == top.end())
-      top.push_back(told[0]);
+  likeliest(const std::vector<runtime::TokenLogprob> &logprobs) {
+    std::vector<runtime::TokenLogprob> top(logprobs.begin() + 1, logprobs.end());
+    if (std::ranges::find(top, logprobs[0].id, &runtime::TokenLogprob::id) == top.end())
+      top.push_back(logprobs[0]);
     return top;
   }
 
@@ -165,7 +165,7 @@ private:
     choice.stop = stopOf(output);
     if (asked().stream) // an answer without tokens has no other event
       chunk(output.choice, "", choice.finish,
-            asked().returnIds && !choice.promptTold ? &choice : nullptr);
+            asked().returnIds && !choice.promptReported ? &choice : nullptr);
   }
 
   /// Writes log-probabilities by name. Of tokens with the same text, the first (likeliest) gets the
@@ -218,7 +218,7 @@ private:
       stopJson(json.value(finish), of(index).stop);
     if (asked().returnIds && logprobs) {
       idsJson(json, "token_ids", logprobs->ids);
-      if (!logprobs->promptTold)
+      if (!logprobs->promptReported)
         idsJson(json, "prompt_token_ids", prompts[promptOf(index)]);
     }
     if (logprobs && !logprobs->scores.empty())
@@ -301,7 +301,7 @@ std::optional<ApiError> completions(Call &call) {
         std::max(generation.request.promptLogprobs, generation.request.sampling.topLogprobs);
     // Clients that sum the log-probabilities of a text drop the last token. Report the stop id, so
     // that they drop it and not a token of the text.
-    generation.request.tellStop = true;
+    generation.request.reportStop = true;
   }
   const bool special = body.boolean("add_special_tokens").value_or(true);
 

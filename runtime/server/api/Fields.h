@@ -74,7 +74,7 @@ public:
   void fail(std::string_view name, std::string message) const;
   void fail(ApiError error) const; ///< likewise, a complete error
   bool failed() const;             ///< the document has an error
-  /// Records that a part of the request, of this type, is not used (Document::tellLeftOut).
+  /// Records that a part of the request, of this type, is not used (Document::reportLeftOut).
   void leaveOut(std::string_view name, std::string_view type) const;
   /// Returns whether a field is present and null.
   bool null(std::string_view name) const;
@@ -104,7 +104,7 @@ public:
   void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
   /// Sets the list that leaveOut() appends to; null: none.
-  void tellLeftOut(std::vector<std::string> *list) { leftOut = list; }
+  void reportLeftOut(std::vector<std::string> *list) { leftOut = list; }
 
   /// Returns an empty object that records every field read from it. Every object in it exists and
   /// is empty, and every list has one item. The document has an error from the start, so a route

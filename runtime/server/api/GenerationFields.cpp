@@ -303,9 +303,9 @@ void readGeneration(const Fields &body, Generation &out,
     out.request.showSpecial = !*skip;
   set(out.returnIds, body.boolean("return_token_ids"));
   set(out.timingsPerToken, body.boolean("timings_per_token"));
-  out.request.tellProgress = body.boolean("return_progress").value_or(false) && out.stream;
+  out.request.reportProgress = body.boolean("return_progress").value_or(false) && out.stream;
   if (out.returnIds)
-    out.request.tellStop = true; // as in vLLM, the ids include it
+    out.request.reportStop = true; // as in vLLM, the ids include it
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
       body.fail("truncate_prompt_tokens", "must not be 0, which would remove the whole prompt");

@@ -67,7 +67,7 @@ void modelReport(JsonText &json, service::ServedModel &model) {
     json.raw("null");
   json.key("running").value(now.running).key("waiting").value(now.waiting);
   json.key("kv_pages_used").value(now.pagesUsed).key("kv_pages").value(now.pages);
-  json.key("kv_pages_kept").value(now.pagesKept).key("preemptions").value(now.preemptions);
+  json.key("kv_pages_kept").value(now.pagesCached).key("preemptions").value(now.preemptions);
   json.key("steps").value(now.steps).key("step_seconds").value(now.stepSeconds);
   json.key("prompt_tokens").value(now.promptTokens);
   json.key("generation_tokens").value(now.generationTokens);

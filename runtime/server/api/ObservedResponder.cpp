@@ -34,14 +34,14 @@ ObservedResponder::~ObservedResponder() {
 
 void ObservedResponder::left() {
   record->gone = true;
-  std::function<void()> told;
+  std::function<void()> closed;
   {
     std::lock_guard lock(mutex);
-    told = std::move(callback);
+    closed = std::move(callback);
     callback = nullptr;
   }
-  if (told)
-    told();
+  if (closed)
+    closed();
 }
 
 void ObservedResponder::onGone(std::function<void()> wanted) {

@@ -77,17 +77,17 @@ static std::vector<PlainMessage> withoutCalls(dom::array list) {
 }
 
 /// Puts the description of the tools into a message that the template shows.
-static void tell(std::vector<PlainMessage> &messages, const text::ChatTemplate &own,
-                 const std::string &told) {
+static void instruct(std::vector<PlainMessage> &messages, const text::ChatTemplate &own,
+                     const std::string &text) {
   auto user = std::find_if(messages.begin(), messages.end(), [](const PlainMessage &message) {
     return message.role == "user" && !message.isResult;
   });
   if (user != messages.end() && !showsSystem(own))
-    user->content = told + "\n\n" + user->content;
+    user->content = text + "\n\n" + user->content;
   else if (!messages.empty() && messages.front().role == "system")
-    messages.front().content += "\n\n" + told;
+    messages.front().content += "\n\n" + text;
   else
-    messages.insert(messages.begin(), {"system", told});
+    messages.insert(messages.begin(), {"system", text});
 }
 
 std::string plainToolMessages(const text::ChatTemplate &own, std::string_view messages,
@@ -97,8 +97,8 @@ std::string plainToolMessages(const text::ChatTemplate &own, std::string_view me
   if (parser.parse(simdjson::padded_string(messages)).get(list))
     return std::string(messages); // readMessages wrote it: it is JSON
   std::vector<PlainMessage> plain = withoutCalls(list);
-  if (const std::string told = instructions(toolsJson); !told.empty())
-    tell(plain, own, told);
+  if (const std::string text = instructions(toolsJson); !text.empty())
+    instruct(plain, own, text);
   JsonText json;
   json.open('[');
   for (const PlainMessage &message : plain)

@@ -222,13 +222,13 @@ bool RequestLog::counted(const RequestRecord &record) {
   return true;
 }
 
-std::string RequestLog::tellRefusals(bool all) {
+std::string RequestLog::reportRefusals(bool all) {
   std::string text;
   const uint64_t now = runtime::nowNanoseconds();
   std::lock_guard lock(mutex);
   for (auto one = refusals.begin(); one != refusals.end();) {
     auto &[who, sum] = *one;
-    if (!all && now < sum.tellAt) {
+    if (!all && now < sum.reportAt) {
       ++one;
     } else if (sum.requests == 0) { // no refusals in the last period
       one = refusals.erase(one);
@@ -298,14 +298,14 @@ void RequestLog::run() {
       }
       if (leaving && taken.empty() && refusals.empty())
         return;
-      missing = lost - told;
+      missing = lost - reported;
     }
     if (anew && !options.file.empty())
       if (const int fresh = openFile(options.file); fresh >= 0) {
         ::close(descriptor);
         descriptor = fresh;
       }
-    std::string text = tellRefusals(leaving);
+    std::string text = reportRefusals(leaving);
     for (const Entry &entry : taken)
       text += (entry.request ? requestLine(*entry.request, entry.time, options.format)
                              : eventLine(entry.name, entry.fields, entry.time, options.format)) +
@@ -322,7 +322,7 @@ void RequestLog::run() {
     {
       std::lock_guard lock(mutex);
       if (missed == 0)
-        told += missing;
+        reported += missing;
       else // the line that reported earlier losses may be among the missed ones
         lost += missed - (missing ? 1 : 0);
     }

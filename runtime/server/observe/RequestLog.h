@@ -67,7 +67,7 @@ private:
   /// Refusals of one client, status and code since the last line about them.
   struct Refusals {
     uint64_t requests = 0;
-    uint64_t tellAt; ///< steady ns
+    uint64_t reportAt; ///< steady ns
   };
   using Refused = std::array<std::string, 3>; ///< client, status, code
   explicit RequestLog(const LogOptions &options) : options(options) {}
@@ -75,7 +75,7 @@ private:
   /// Counts a refusal. Returns true if it is summed with others and needs no line of its own.
   bool counted(const RequestRecord &record);
   /// Returns lines for sums whose second is over, or for all sums.
-  std::string tellRefusals(bool all);
+  std::string reportRefusals(bool all);
   void run();
   /// Returns false if time is up. `missed`: lines that could not be written.
   bool write(std::string_view text, uint64_t &missed);
@@ -87,7 +87,7 @@ private:
   std::condition_variable wake;
   std::deque<Entry> waiting;
   std::map<Refused, Refusals> refusals;
-  uint64_t lost = 0, told = 0;
+  uint64_t lost = 0, reported = 0;
   bool cut = false; ///< the last line written is incomplete
   bool stopping = false, reopening = false;
   uint64_t stopBy = 0; ///< steady ns

@@ -92,7 +92,7 @@ void SpanExporter::deliver(const Batch &batch) {
     if (sent == Sent::Taken) {
       counted.sent += batch.size();
       lock.unlock();
-      return tell("");
+      return report("");
     }
     if (sent == Sent::Refused || attempt == options.tries || stopping) {
       counted.dropped += batch.size();
@@ -101,10 +101,10 @@ void SpanExporter::deliver(const Batch &batch) {
         waiting.clear();
       }
       lock.unlock();
-      return tell(why);
+      return report(why);
     }
     lock.unlock();
-    tell(why);
+    report(why);
     lock.lock();
     wake.wait_for(lock, pause, [&] { return stopping; });
     pause = std::min(pause * 2, options.longestPause);
@@ -131,7 +131,7 @@ SpanExporter::Sent SpanExporter::send(const std::string &body, std::string &why,
   return comesBack(answer.status) ? Sent::Later : Sent::Refused;
 }
 
-void SpanExporter::tell(const std::string &trouble) {
+void SpanExporter::report(const std::string &trouble) {
   if (troubled == !trouble.empty())
     return;
   troubled = !trouble.empty();

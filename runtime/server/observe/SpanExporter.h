@@ -54,7 +54,7 @@ private:
   void deliver(const Batch &batch);
   enum class Sent { Taken, Refused, Later };
   Sent send(const std::string &body, std::string &why, bool last);
-  void tell(const std::string &trouble);
+  void report(const std::string &trouble);
 
   const ExportOptions options;
   const http::ServerUrl url;

@@ -13,7 +13,7 @@ BeamSearch::BeamSearch(const Surroundings &around, SequenceId first, std::vector
       params(*request.beams) {}
 
 size_t BeamSearch::wanted() const {
-  const size_t stops = std::max<size_t>(1, live.front().said->stopIds());
+  const size_t stops = std::max<size_t>(1, live.front().hypothesis->stopIds());
   return size_t(params.width) * (1 + stops);
 }
 
@@ -22,9 +22,9 @@ double BeamSearch::scoreOf(double sum, int64_t length) const {
   return sum / std::pow(double(length), params.lengthPenalty);
 }
 
-void BeamSearch::putAside(double score, std::unique_ptr<Hypothesis> said) {
+void BeamSearch::putAside(double score, std::unique_ptr<Hypothesis> hypothesis) {
   auto behind = std::ranges::find_if(finished, [&](const Finished &f) { return score > f.score; });
-  finished.insert(behind, Finished{score, std::move(said)});
+  finished.insert(behind, Finished{score, std::move(hypothesis)});
   if (finished.size() > size_t(params.width))
     finished.pop_back();
 }
@@ -59,7 +59,7 @@ void BeamSearch::decide() {
   choices.resize(std::min(choices.size(), wanted()));
 
   const auto width = size_t(params.width);
-  const auto length = int64_t(live.front().said->ids().size()) + 1;
+  const auto length = int64_t(live.front().hypothesis->ids().size()) + 1;
   const bool last = length == maxTokens;
   assert(length <= maxTokens && "the search has gone on after its last id");
   std::vector<Next> next;
@@ -67,13 +67,13 @@ void BeamSearch::decide() {
     const Choice &choice = choices[rank];
     if (last && rank == width)
       break;
-    auto said = extended(live[choice.parent], *choice.candidate);
-    if (!said)
+    auto hypothesis = extended(live[choice.parent], *choice.candidate);
+    if (!hypothesis)
       return;
-    if (!said->ended() && !last)
-      next.push_back({choice.parent, choice.candidate->id, std::move(said), choice.sum});
+    if (!hypothesis->ended() && !last)
+      next.push_back({choice.parent, choice.candidate->id, std::move(hypothesis), choice.sum});
     else if (rank < width)
-      putAside(scoreOf(choice.sum, length), std::move(said));
+      putAside(scoreOf(choice.sum, length), std::move(hypothesis));
   }
   if (enough(next, length))
     return giveOut();
@@ -83,7 +83,7 @@ void BeamSearch::decide() {
 void BeamSearch::giveOut() {
   for (size_t i = 0; i < answers.size(); ++i) {
     if (i < finished.size())
-      deliver(*finished[i].said, 0, *answers[i]);
+      deliver(*finished[i].hypothesis, 0, *answers[i]);
     if (!answers[i]->finished()) // the grammar allows fewer answers than were requested
       answers[i]->end(FinishReason::Stop);
   }

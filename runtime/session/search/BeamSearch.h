@@ -29,13 +29,13 @@ public:
 private:
   struct Finished {
     double score;
-    std::unique_ptr<Hypothesis> said;
+    std::unique_ptr<Hypothesis> hypothesis;
   };
 
   void decide() override;
   size_t wanted() const override;
   double scoreOf(double sum, int64_t length) const;
-  void putAside(double score, std::unique_ptr<Hypothesis> said);
+  void putAside(double score, std::unique_ptr<Hypothesis> hypothesis);
   bool enough(const std::vector<Next> &next, int64_t length) const;
   void giveOut();
 

@@ -47,7 +47,7 @@ ContrastiveSearch::ContrastiveSearch(const Surroundings &around, SequenceId firs
 
 /// Stores the state of a token of the prompt, or of the last token of a sequence.
 void ContrastiveSearch::sawRow(Member *member, int64_t index) {
-  const bool candidate = member && !member->said->ids().empty();
+  const bool candidate = member && !member->hypothesis->ids().empty();
   std::vector<float> &kept = candidate ? member->state : states;
   const size_t at = candidate ? 0 : states.size();
   assert((candidate || at + width <= states.capacity()) && "more states than it has reserved");
@@ -65,7 +65,7 @@ double ContrastiveSearch::likeness(std::span<const float> state) const {
 }
 
 void ContrastiveSearch::decide() {
-  if (live.front().said->ids().empty()) // the prompt's own row
+  if (live.front().hypothesis->ids().empty()) // the prompt's own row
     return forkFrom(0);
   size_t best = 0;
   double bestScore = -std::numeric_limits<double>::infinity();
@@ -78,7 +78,7 @@ void ContrastiveSearch::decide() {
     }
   }
   const Member &chosen = live[best];
-  deliver(*chosen.said, chosen.said->ids().size() - 1, *answers.front());
+  deliver(*chosen.hypothesis, chosen.hypothesis->ids().size() - 1, *answers.front());
   if (over())
     return release();
   states.insert(states.end(), chosen.state.begin(), chosen.state.end());
@@ -89,11 +89,11 @@ void ContrastiveSearch::decide() {
 void ContrastiveSearch::forkFrom(size_t parent) {
   std::vector<Next> next;
   for (const RowRanking::Candidate &candidate : live[parent].next) {
-    auto said = extended(live[parent], candidate);
-    if (!said)
+    auto hypothesis = extended(live[parent], candidate);
+    if (!hypothesis)
       return;
-    next.push_back(
-        {parent, candidate.id, std::move(said), expNonPositive(std::min(candidate.logprob, 0.0))});
+    next.push_back({parent, candidate.id, std::move(hypothesis),
+                    expNonPositive(std::min(candidate.logprob, 0.0))});
   }
   goOn(std::move(next));
 }

@@ -27,7 +27,7 @@ Hypothesis::Hypothesis(const Request &request, std::span<const int32_t> eos,
 
 Hypothesis::Hypothesis(const Hypothesis &other)
     : ends(other.ends), decoder(other.decoder), stops(other.stops), reading(other.reading),
-      text(other.text), said(other.said), perId(other.perId), likely(other.likely),
+      text(other.text), generated(other.generated), perId(other.perId), likely(other.likely),
       over(other.over) {
   if (reading) { // a parser cannot be copied, so a new one reads the text again
     chat.emplace(reading);
@@ -45,8 +45,8 @@ Result<std::span<const uint32_t>> Hypothesis::allowed() {
 
 Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs) {
   assert(!over && "an id after its end");
-  assert((said.empty() || perId == logprobs.size()) && "its ids differ in log-probabilities");
-  said.push_back(id);
+  assert((generated.empty() || perId == logprobs.size()) && "its ids differ in log-probabilities");
+  generated.push_back(id);
   perId = logprobs.size();
   likely.insert(likely.end(), logprobs.begin(), logprobs.end());
   if (std::ranges::binary_search(ends, id))
@@ -70,7 +70,7 @@ Result<bool> Hypothesis::take(int32_t id, std::span<const TokenLogprob> logprobs
 }
 
 std::span<const TokenLogprob> Hypothesis::logprobs(size_t index) const {
-  assert(index < said.size() && (index + 1) * perId <= likely.size() && "there is no such id");
+  assert(index < generated.size() && (index + 1) * perId <= likely.size() && "there is no such id");
   return std::span(likely).subspan(index * perId, perId);
 }
 

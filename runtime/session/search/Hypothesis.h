@@ -23,7 +23,7 @@ public:
   Hypothesis(const Hypothesis &other);
   Hypothesis &operator=(const Hypothesis &) = delete;
 
-  std::span<const int32_t> ids() const { return said; }
+  std::span<const int32_t> ids() const { return generated; }
   /// Number of ids that end it.
   size_t stopIds() const { return ends.size(); }
   /// The ids that may come next; empty: all. E0623: the grammar has failed.
@@ -43,7 +43,7 @@ private:
   std::optional<text::ChatOutputParser> chat;
   std::string text; ///< the text that `chat` has read
   std::optional<text::Constraint> constraint;
-  std::vector<int32_t> said;
+  std::vector<int32_t> generated;
   size_t perId = 0; ///< number of log-probabilities per id
   std::vector<TokenLogprob> likely;
   bool over = false;

@@ -56,15 +56,15 @@ void Search::takeRow(const Scheduler::Row &row, int64_t index) {
 
 /// Stores the needed part of a row, which is overwritten by the next step.
 void Search::rank(Member &member, int64_t index) {
-  if (member.said->ended())
+  if (member.hypothesis->ended())
     return;
   const float *logits = around.executor.logits() + index * around.executor.logitsStride();
   if (request.onLogits) {
     edited.assign(logits, logits + around.ranking.size());
-    request.onLogits({uint32_t(&member - live.data()), member.said->ids(), edited});
+    request.onLogits({uint32_t(&member - live.data()), member.hypothesis->ids(), edited});
     logits = edited.data();
   }
-  auto allowed = member.said->allowed();
+  auto allowed = member.hypothesis->allowed();
   if (!allowed)
     return fail(allowed.error());
   member.next = around.ranking.best(logits, wanted(), request.sampling.logitBias, *allowed);
@@ -74,18 +74,18 @@ void Search::rank(Member &member, int64_t index) {
 
 std::unique_ptr<Hypothesis> Search::extended(const Member &member,
                                              const RowRanking::Candidate &candidate) {
-  assert(!member.said->ended() && "a hypothesis that has ended goes no further");
-  auto said = std::make_unique<Hypothesis>(*member.said);
+  assert(!member.hypothesis->ended() && "a hypothesis that has ended goes no further");
+  auto hypothesis = std::make_unique<Hypothesis>(*member.hypothesis);
   std::vector<TokenLogprob> logprobs;
   if (request.sampling.topLogprobs >= 0) {
     logprobs.push_back({candidate.id, candidate.own});
     logprobs.insert(logprobs.end(), member.likeliest.begin(), member.likeliest.end());
   }
-  if (auto taken = said->take(candidate.id, logprobs); !taken) {
+  if (auto taken = hypothesis->take(candidate.id, logprobs); !taken) {
     fail(taken.error());
     return nullptr;
   }
-  return said;
+  return hypothesis;
 }
 
 void Search::goOn(std::vector<Next> next) {
@@ -108,16 +108,16 @@ void Search::goOn(std::vector<Next> next) {
       sequence = around.scheduler.fork(sequence);
       around.owners.emplace(sequence, this);
     }
-    members.push_back({sequence, std::move(one.said), one.score, false, {}, {}});
+    members.push_back({sequence, std::move(one.hypothesis), one.score, false, {}, {}});
   }
   live = std::move(members);
   for (size_t i = 0; i < live.size(); ++i)
     around.scheduler.append(live[i].sequence, next[i].id);
 }
 
-void Search::deliver(const Hypothesis &said, size_t first, Answer &answer) {
-  for (size_t i = first; i < said.ids().size() && !answer.finished(); ++i)
-    answer.take(said.ids()[i], said.logprobs(i));
+void Search::deliver(const Hypothesis &hypothesis, size_t first, Answer &answer) {
+  for (size_t i = first; i < hypothesis.ids().size() && !answer.finished(); ++i)
+    answer.take(hypothesis.ids()[i], hypothesis.logprobs(i));
 }
 
 } // namespace ingot::runtime

@@ -60,7 +60,7 @@ protected:
 
   struct Member {
     SequenceId sequence;
-    std::unique_ptr<Hypothesis> said;
+    std::unique_ptr<Hypothesis> hypothesis;
     double score; ///< its meaning depends on the search
     bool ready = false;
     std::vector<RowRanking::Candidate> next; ///< from its row, likeliest first; empty if it has
@@ -72,7 +72,7 @@ protected:
   struct Next {
     size_t parent; ///< index into `live`
     int32_t id;
-    std::unique_ptr<Hypothesis> said;
+    std::unique_ptr<Hypothesis> hypothesis;
     double score;
   };
 
@@ -90,7 +90,7 @@ protected:
   void goOn(std::vector<Next> next);
   /// Passes the ids of a hypothesis from index `first` on to an answer, which continues unless they
   /// end it.
-  static void deliver(const Hypothesis &said, size_t first, Answer &answer);
+  static void deliver(const Hypothesis &hypothesis, size_t first, Answer &answer);
   /// Ends everything with that error.
   void fail(const Error &error);
 

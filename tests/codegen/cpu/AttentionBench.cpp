@@ -54,7 +54,7 @@ struct Contender {
     return roundUp(2 * s.kvHeads * kPageTokens * vector, 64);
   }
   static std::string text(const Shape &s, const char *element) {
-    std::string q = "!kernel.rows<" + std::to_string(s.heads * s.headDim) + ", f32>";
+    std::string q = "!kernel.activation<" + std::to_string(s.heads * s.headDim) + ", f32>";
     std::string kv = "!kernel.kv_pool<" + std::to_string(s.kvHeads) + ", " +
                      std::to_string(s.headDim) + ", " + element + ">";
     return "kernel.func @k(%q: " + q + ", %kv: " + kv + ", %y: " + q +

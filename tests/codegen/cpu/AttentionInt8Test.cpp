@@ -30,8 +30,8 @@ struct Shape {
     return window ? std::max<int64_t>(0, position - window + 1) : 0;
   }
   std::string kernel(const char *rowKind = "f32") const {
-    std::string q = "!kernel.rows<" + std::to_string(width()) + ", f32>";
-    std::string y = "!kernel.rows<" + std::to_string(width()) + ", " + rowKind + ">";
+    std::string q = "!kernel.activation<" + std::to_string(width()) + ", f32>";
+    std::string y = "!kernel.activation<" + std::to_string(width()) + ", " + rowKind + ">";
     std::string kv =
         "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) + ", int8>";
     char numbers[200];
@@ -333,7 +333,7 @@ class AttentionInt8 : public testing::TestWithParam<Shape> {};
 
 /// Whole prompts, prompts in chunks, alone and batched, on one thread and on three: the bits equal
 /// the reference's at every level.
-TEST_P(AttentionInt8, EachBitInAnyCompany) {
+TEST_P(AttentionInt8, EachBitInAnyBatch) {
   Shape shape = GetParam();
   Cache cache(shape, {150, 277, 16}, 3);
   std::vector<Buffer<float>> queries = rowsOf(cache, true);

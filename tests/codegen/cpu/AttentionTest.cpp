@@ -45,8 +45,9 @@ struct Shape {
   }
   std::string kernel() const {
     const char *elements[] = {"f32", "bf16", "f16", "int4"};
-    std::string q = "!kernel.rows<" + std::to_string(width()) + ", f32>";
-    std::string y = "!kernel.rows<" + std::to_string(width()) + (quantised ? ", q8>" : ", f32>");
+    std::string q = "!kernel.activation<" + std::to_string(width()) + ", f32>";
+    std::string y =
+        "!kernel.activation<" + std::to_string(width()) + (quantised ? ", q8>" : ", f32>");
     std::string kv = "!kernel.kv_pool<" + std::to_string(kvHeads) + ", " + std::to_string(headDim) +
                      ", " + elements[int(element)] + ">";
     char numbers[200];
@@ -289,7 +290,7 @@ class Attention : public testing::TestWithParam<Shape> {};
 
 /// Whole prompts and prompts in chunks of 1, 7 and 64, alone and batched, give the same bits at
 /// every level.
-TEST_P(Attention, BitsDoNotDependOnCompany) {
+TEST_P(Attention, BitsDoNotDependOnTheBatch) {
   Shape shape = GetParam();
   Cache cache(shape, {77, 200, 16}, 3);
   std::vector<Buffer<float>> queries = randomQueries(cache);

@@ -90,9 +90,9 @@ std::string attributesOf(const char *score, const char *normalize, const char *r
 std::string routeKernel(const RouteCase &of) {
   const std::string e = std::to_string(of.experts), vector = "!lm.weight<" + e + ", f32>",
                     routes = "!kernel.routes<" + e + ", " + std::to_string(of.used) + ">";
-  return "kernel.func @route(%x: !kernel.rows<" + e + ", f32>" +
+  return "kernel.func @route(%x: !kernel.activation<" + e + ", f32>" +
          (of.biased ? ", %b: " + vector : "") + (of.scaled ? ", %s: " + vector : "") +
-         ", %r: " + routes + ") {\n  kernel.route %x : !kernel.rows<" + e + ", f32>" +
+         ", %r: " + routes + ") {\n  kernel.route %x : !kernel.activation<" + e + ", f32>" +
          (of.biased ? " select %b : " + vector : "") +
          (of.scaled ? " expert_scale %s : " + vector : "") + " outs(%r : " + routes + ") " +
          of.attributes + "\n  kernel.return\n}\n";
@@ -217,8 +217,8 @@ TEST(GroupRoutes, FindsTheRowsOfEachExpert) {
 TEST(Combine, AddsInOrderOfTheExperts) {
   constexpr int64_t kTokens = 11, kWidth = 70, kUsed = 3;
   KernelModule module(R"(
-kernel.func @combine(%x: !kernel.rows<70, f32>, %r: !kernel.routes<7, 3>, %y: !kernel.rows<70, f32>) {
-  kernel.combine %x by %r : !kernel.rows<70, f32>, !kernel.routes<7, 3> outs(%y : !kernel.rows<70, f32>)
+kernel.func @combine(%x: !kernel.activation<70, f32>, %r: !kernel.routes<7, 3>, %y: !kernel.activation<70, f32>) {
+  kernel.combine %x by %r : !kernel.activation<70, f32>, !kernel.routes<7, 3> outs(%y : !kernel.activation<70, f32>)
   kernel.return
 }
 )" + groupKernel(7, 3));
@@ -242,8 +242,8 @@ kernel.func @combine(%x: !kernel.rows<70, f32>, %r: !kernel.routes<7, 3>, %y: !k
 TEST(Rowwise, BringsRowsToTheirExperts) {
   constexpr int64_t kTokens = 9, kUsed = 2;
   KernelModule module(R"(
-kernel.func @dispatch(%x: !kernel.rows<40, f32>, %f: !kernel.rows<1, f32>, %y: !kernel.rows<40, f32>, %r: !kernel.routes<5, 2>) {
-  kernel.rowwise ins(%x, %f : !kernel.rows<40, f32>, !kernel.rows<1, f32>) outs(%y : !kernel.rows<40, f32>) to %r : !kernel.routes<5, 2>
+kernel.func @dispatch(%x: !kernel.activation<40, f32>, %f: !kernel.activation<1, f32>, %y: !kernel.activation<40, f32>, %r: !kernel.routes<5, 2>) {
+  kernel.rowwise ins(%x, %f : !kernel.activation<40, f32>, !kernel.activation<1, f32>) outs(%y : !kernel.activation<40, f32>) to %r : !kernel.routes<5, 2>
       attributes {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64} {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
@@ -275,8 +275,8 @@ TEST(Rowwise, OrdersColumnsByExpert) {
   constexpr int64_t kTokens = 9, kUsed = 2, kExperts = 5;
   for (int64_t n : {7, 40, 96}) {
     const int64_t stride = orderStride(n), width = f32RowBytes(n) / 4;
-    const std::string f = "!kernel.rows<" + std::to_string(n) + ", f32>",
-                      q = "!kernel.rows<" + std::to_string(n) + ", q8>",
+    const std::string f = "!kernel.activation<" + std::to_string(n) + ", f32>",
+                      q = "!kernel.activation<" + std::to_string(n) + ", q8>",
                       c = "!lm.weight<" + std::to_string(kExperts * stride) + ", f32>",
                       r = "!kernel.routes<5, 2>";
     auto kernel = [&](const std::string &name, const char *dispatched) {
@@ -339,8 +339,8 @@ std::string projection(const ExpertsCase &of, bool routed) {
                     bias = routed ? "!lm.weight<" + text(of.experts) + "x" + text(of.n) +
                                         "x1, f32, panel32>"
                                   : "!lm.weight<" + text(of.n) + ", f32>",
-                    x = "!kernel.rows<" + text(of.k) + (of.quantised ? ", q8>" : ", f32>"),
-                    y = "!kernel.rows<" + text(of.n) + ", f32>",
+                    x = "!kernel.activation<" + text(of.k) + (of.quantised ? ", q8>" : ", f32>"),
+                    y = "!kernel.activation<" + text(of.n) + ", f32>",
                     routes = "!kernel.routes<" + text(of.experts) + ", " + text(of.used) + ">";
   return std::string("kernel.func @") + (routed ? "experts" : "one") + "(%x: " + x +
          ", %w: " + weight + (of.pair ? ", %u: " + weight : "") +
@@ -350,7 +350,7 @@ std::string projection(const ExpertsCase &of, bool routed) {
          (of.biased ? " aux(%b : " + bias + ")" : "") + " outs(%y : " + y + ")" +
          (routed ? " of %r : " + routes : "") +
          " attributes {aux_counts = array<i64: " + (of.biased ? "1" : "0") +
-         ">, extent = #kernel.extent<tokens>" + (of.pair ? ", pair" : "") + "} {\n  ^bb0(%a: f32" +
+         ">, extent = #kernel.extent<tokens>" + (of.pair ? ", gated" : "") + "} {\n  ^bb0(%a: f32" +
          (of.pair ? ", %c: f32" : "") + (of.biased ? ", %d: f32" : "") + "):\n" +
          (of.pair     ? "    %s = arith.mulf %a, %c : f32\n"
           : of.biased ? "    %s = arith.addf %a, %d : f32\n"

@@ -19,7 +19,7 @@ TEST_P(GatherFormats, EqualsReference) {
     RandomWeight w(format, vocabulary, width, 7);
     std::string weight =
         "!lm.weight<100x" + std::to_string(width) + ", " + std::string(w.format.name) + ">";
-    std::string y = "!kernel.rows<" + std::to_string(width) + ", f32>";
+    std::string y = "!kernel.activation<" + std::to_string(width) + ", f32>";
     KernelModule module("kernel.func @k(%w: " + weight + ", %y: " + y +
                         ") {\n kernel.gather %w : " + weight + " outs(%y : " + y +
                         ") {scale = 25.25 : f32}\n kernel.return\n }");
@@ -55,8 +55,9 @@ TEST(GatherSpeed, DISABLED_AllFormats) {
     RandomWeight w(WeightFormat(id), vocabulary, width, 7);
     std::string weight = "!lm.weight<4096x2048, " + std::string(w.format.name) + ">";
     KernelModule module(
-        "kernel.func @k(%w: " + weight + ", %y: !kernel.rows<2048, f32>) {\n kernel.gather %w : " +
-        weight + " outs(%y : !kernel.rows<2048, f32>) {scale = 1.0 : f32}\n kernel.return\n }");
+        "kernel.func @k(%w: " + weight +
+        ", %y: !kernel.activation<2048, f32>) {\n kernel.gather %w : " + weight +
+        " outs(%y : !kernel.activation<2048, f32>) {scale = 1.0 : f32}\n kernel.return\n }");
     std::vector<int32_t> ids(count);
     for (int64_t t = 0; t < count; ++t)
       ids[t] = int32_t(t * 2654435761u % vocabulary);

@@ -23,7 +23,7 @@ namespace ingot::cpu::test {
 inline bool hostRuns(const Isa &isa) {
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("f16c");
-  if (isa.writtenOut || &isa == &kAvx2)
+  if (isa.emulated || &isa == &kAvx2)
     return v3;
   if (&isa == &kAvxVnni)
     return v3 && __builtin_cpu_supports("avxvnni");
@@ -35,16 +35,16 @@ inline bool hostRuns(const Isa &isa) {
 
 /// Returns the level with the same code, except that instructions missing from x86-64-v3 are
 /// emulated in generic IR.
-inline Isa writtenOut(Isa isa) {
+inline Isa emulated(Isa isa) {
   isa.cpu = kAvx2.cpu, isa.features = kAvx2.features;
-  isa.writtenOut = true;
+  isa.emulated = true;
   return isa;
 }
 
 /// Returns the levels that numeric tests cover: avx2, and avx512 if this machine has it. With
 /// INGOT_OTHER_LEVELS it returns the other levels, emulated in generic IR where this machine cannot run them.
 inline std::vector<const Isa *> hostIsas() {
-  static const Isa written[] = {writtenOut(kAvxVnni), writtenOut(kAvx512Vnni)};
+  static const Isa written[] = {emulated(kAvxVnni), emulated(kAvx512Vnni)};
   std::vector<const Isa *> isas;
   if (std::getenv("INGOT_OTHER_LEVELS")) {
     isas.push_back(hostRuns(kAvxVnni) ? &kAvxVnni : &written[0]);

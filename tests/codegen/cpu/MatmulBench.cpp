@@ -28,15 +28,15 @@ static const char *const kSiluMul = R"(%one = arith.constant 1.0 : f32
 
 static std::string kernelText(const NumericFormat &format, const char *kind, int64_t n, int64_t k,
                               const std::string &schedule, bool pair) {
-  std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">";
-  std::string y = "!kernel.rows<" + std::to_string(n) + (pair ? ", q8>" : ", f32>");
+  std::string x = "!kernel.activation<" + std::to_string(k) + ", " + kind + ">";
+  std::string y = "!kernel.activation<" + std::to_string(n) + (pair ? ", q8>" : ", f32>");
   std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " +
                   std::string(format.name) + ">";
   return "kernel.func @plain(%x: " + x + ", %w: " + w + ", %v: " + w + ", %y: " + y +
          ") { kernel.matmul %x : " + x + " weights(%w" +
          (pair ? ", %v : " + w + ", " + w : " : " + w) + ") outs(%y : " + y +
          ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" +
-         (pair ? ", pair" : "") +
+         (pair ? ", gated" : "") +
          (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") +
          "} {\n^bb0(%acc: f32" +
          (pair ? std::string(", %up : f32): ") + kSiluMul : "): kernel.yield %acc : f32") +

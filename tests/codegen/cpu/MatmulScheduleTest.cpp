@@ -13,8 +13,8 @@ namespace {
 /// Returns a matmul without aux operands, as text.
 std::string kernelText(const std::string &format, int64_t n, int64_t k,
                        const std::string &kind = "q8", const std::string &more = "") {
-  std::string x = "!kernel.rows<" + std::to_string(k) + ", " + kind + ">";
-  std::string y = "!kernel.rows<" + std::to_string(n) + ", f32>";
+  std::string x = "!kernel.activation<" + std::to_string(k) + ", " + kind + ">";
+  std::string y = "!kernel.activation<" + std::to_string(n) + ", f32>";
   std::string w = "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " + format + ">";
   return "kernel.func @f(%x: " + x + ", %w: " + w + ", %y: " + y + ") { kernel.matmul %x : " + x +
          " weights(%w : " + w + ") outs(%y : " + y +

@@ -12,7 +12,7 @@ struct Shape {
 };
 
 std::string typeOf(const char *kind, int64_t n) {
-  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+  return "!kernel.activation<" + std::to_string(n) + ", " + kind + ">";
 }
 std::string weightOf(const RandomWeight &w) {
   return "!lm.weight<" + std::to_string(w.layout.n) + "x" + std::to_string(w.layout.k) + ", " +
@@ -193,19 +193,20 @@ TEST(Matmul, GreedyKeysAndMaxima) {
     float *logits = reinterpret_cast<float *>(w.bytes.data()); // K = 1: contiguous
     std::string x = typeOf("f32", 1), y = typeOf("f32", n), weight = weightOf(w);
     std::string m = typeOf("f32", w.layout.panels);
-    const std::string flow = "!kernel.flow<" + std::to_string(n) + ", f32>",
+    const std::string fusedValue = "!kernel.fused<" + std::to_string(n) + ", f32>",
                       begin = "(%x: " + x + ", %w: " + weight + ", ",
                       product =
                           ") { %f = kernel.matmul %x : " + x + " weights(%w : " + weight + ") -> " +
-                          flow +
+                          fusedValue +
                           " attributes {aux_counts = array<i64: 0>, extent = "
                           "#kernel.extent<rows>} {\n^bb0(%acc: f32): kernel.yield %acc : f32 }\n",
                       end = "\nkernel.return }\n";
-    KernelModule module("kernel.func @keys" + begin + "%keys: !kernel.rows<1, key>" + product +
-                        "kernel.argmax %f : " + flow + " keys %keys : !kernel.rows<1, key>" + end +
-                        "kernel.func @head" + begin + "%y: " + y + ", %m: " + m + product +
-                        "kernel.store %f : " + flow + " into %y : " + y +
-                        "\nkernel.panel_maxima %f : " + flow + " into %m : " + m + end);
+    KernelModule module("kernel.func @keys" + begin + "%keys: !kernel.activation<1, key>" +
+                        product + "kernel.argmax %f : " + fusedValue +
+                        " keys %keys : !kernel.activation<1, key>" + end + "kernel.func @head" +
+                        begin + "%y: " + y + ", %m: " + m + product +
+                        "kernel.store %f : " + fusedValue + " into %y : " + y +
+                        "\nkernel.panel_maxima %f : " + fusedValue + " into %m : " + m + end);
     std::vector<std::vector<float>> cases = {
         std::vector<float>(n, nan), std::vector<float>(n, -inf), std::vector<float>(n, -3.0f),
         std::vector<float>(n, 0.0f), std::vector<float>(n, -1e-40f)};
@@ -313,13 +314,13 @@ TEST(Matmul, SegmentsWithAux) {
   RandomWeight q(WeightFormat::Q4_K, 70, 96, 1), kk(WeightFormat::Q6_K, 33, 96, 2),
       v(WeightFormat::Q8_0, 64, 96, 3);
   KernelModule module(R"(
-    kernel.func @qkv(%x: !kernel.rows<96, q8>, %wq: !lm.weight<70x96, q4_k>, %wk: !lm.weight<33x96, q6_k>,
-                     %wv: !lm.weight<64x96, q8_0>, %bias: !lm.weight<70, f32>, %q: !kernel.rows<70, f32>,
-                     %k: !kernel.rows<33, f32>, %v: !kernel.rows<64, f32>) {
-      kernel.matmul %x : !kernel.rows<96, q8>
+    kernel.func @qkv(%x: !kernel.activation<96, q8>, %wq: !lm.weight<70x96, q4_k>, %wk: !lm.weight<33x96, q6_k>,
+                     %wv: !lm.weight<64x96, q8_0>, %bias: !lm.weight<70, f32>, %q: !kernel.activation<70, f32>,
+                     %k: !kernel.activation<33, f32>, %v: !kernel.activation<64, f32>) {
+      kernel.matmul %x : !kernel.activation<96, q8>
         weights(%wq, %wk, %wv : !lm.weight<70x96, q4_k>, !lm.weight<33x96, q6_k>, !lm.weight<64x96, q8_0>)
-        aux(%bias, %v : !lm.weight<70, f32>, !kernel.rows<64, f32>)
-        outs(%q, %k, %v : !kernel.rows<70, f32>, !kernel.rows<33, f32>, !kernel.rows<64, f32>)
+        aux(%bias, %v : !lm.weight<70, f32>, !kernel.activation<64, f32>)
+        outs(%q, %k, %v : !kernel.activation<70, f32>, !kernel.activation<33, f32>, !kernel.activation<64, f32>)
         attributes {aux_counts = array<i64: 1, 0, 1>, extent = #kernel.extent<rows>} {
       ^bb0(%acc: f32, %b: f32):
         %0 = arith.addf %acc, %b : f32
@@ -369,11 +370,11 @@ TEST(Matmul, SegmentsWithAux) {
 std::string pairKernel(const RandomWeight &w, const char *kind,
                        const std::string &attributes = "") {
   std::string y = typeOf(kind, 97), weight = weightOf(w);
-  return "kernel.func @pair(%x: !kernel.rows<96, q8>, %gate: " + weight + ", %up: " + weight +
+  return "kernel.func @pair(%x: !kernel.activation<96, q8>, %gate: " + weight + ", %up: " + weight +
          ", %y: " + y +
-         ") {\n kernel.matmul %x : !kernel.rows<96, q8> weights(%gate, %up : " + weight + ", " +
-         weight + ") outs(%y : " + y +
-         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair" +
+         ") {\n kernel.matmul %x : !kernel.activation<96, q8> weights(%gate, %up : " + weight +
+         ", " + weight + ") outs(%y : " + y +
+         ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated" +
          attributes + R"(} {
       ^bb0(%g: f32, %u: f32):
         %one = arith.constant 1.0 : f32
@@ -450,8 +451,8 @@ TEST(Matmul, QuantisesZerosAndDenormals) {
     std::memcpy(w.bytes.data() + r * 4, &value, 4);
   }
   KernelModule module(R"(
-    kernel.func @k(%x: !kernel.rows<1, f32>, %w: !lm.weight<32x1, f32>, %y: !kernel.rows<32, q8>) {
-      kernel.matmul %x : !kernel.rows<1, f32> weights(%w : !lm.weight<32x1, f32>) outs(%y : !kernel.rows<32, q8>)
+    kernel.func @k(%x: !kernel.activation<1, f32>, %w: !lm.weight<32x1, f32>, %y: !kernel.activation<32, q8>) {
+      kernel.matmul %x : !kernel.activation<1, f32> weights(%w : !lm.weight<32x1, f32>) outs(%y : !kernel.activation<32, q8>)
         attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
       ^bb0(%acc: f32):
         kernel.yield %acc : f32

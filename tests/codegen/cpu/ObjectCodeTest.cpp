@@ -16,11 +16,11 @@ namespace {
 
 std::string matmul(const std::string &name, const std::string &format, const std::string &epilogue,
                    const char *kind = "q8") {
-  std::string x = std::string("!kernel.rows<96, ") + kind + ">",
+  std::string x = std::string("!kernel.activation<96, ") + kind + ">",
               w = "!lm.weight<64x96, " + format + ">";
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w +
-         ", %y: !kernel.rows<64, f32>) {\n kernel.matmul %x : " + x + " weights(%w : " + w +
-         ") outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0>, extent = "
+         ", %y: !kernel.activation<64, f32>) {\n kernel.matmul %x : " + x + " weights(%w : " + w +
+         ") outs(%y : !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0>, extent = "
          "#kernel.extent<tokens>} {"
          "\n ^bb0(%acc: f32):\n" +
          epilogue + "\n }\n kernel.return\n}\n";
@@ -92,17 +92,17 @@ TEST(ObjectCode, ReportsWhatItCannotDo) {
 
 /// Any ops fused with an op either have code or are refused with a message that names the problem.
 TEST(ObjectCode, RefusesFusionsByName) {
-  const std::string rows = "!kernel.rows<64, f32>", flow = "!kernel.flow<64, f32>",
+  const std::string rows = "!kernel.activation<64, f32>", fusedValue = "!kernel.fused<64, f32>",
                     region = "{\n^bb0(%a: f32): kernel.yield %a : f32\n}\n",
-                    make = "%x = kernel.rowwise ins(%in : " + rows + ") -> " + flow +
+                    make = "%x = kernel.rowwise ins(%in : " + rows + ") -> " + fusedValue +
                            " attributes {extent = #kernel.extent<tokens>} " + region,
                     begin =
                         "(%in: " + rows + ", %w: !lm.weight<64x64, q4_0>, %y: " + rows + ") {\n";
   KernelModule module(
-      "kernel.func @made" + begin + make + "kernel.matmul %x : " + flow +
+      "kernel.func @made" + begin + make + "kernel.matmul %x : " + fusedValue +
       " weights(%w : !lm.weight<64x64, q4_0>) outs(%y : " + rows +
       ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} " + region +
-      "kernel.return\n}\nkernel.func @stored" + begin + make + "kernel.store %x : " + flow +
+      "kernel.return\n}\nkernel.func @stored" + begin + make + "kernel.store %x : " + fusedValue +
       " into %y : " + rows + "\nkernel.return\n}\n");
   EXPECT_EQ(kernelShape(module.kernels()[0]).refused,
             "expects its activations to be in memory on CPUs");

@@ -12,7 +12,7 @@ using namespace ingot::cpu::test;
 
 namespace {
 
-std::string rows(int64_t n) { return "!kernel.rows<" + std::to_string(n) + ", f32>"; }
+std::string rows(int64_t n) { return "!kernel.activation<" + std::to_string(n) + ", f32>"; }
 std::string vector(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
 TEST(RopeTable, CosinesAndSines) {

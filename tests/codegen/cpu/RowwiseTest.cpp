@@ -11,7 +11,7 @@ using namespace ingot::cpu::test;
 namespace {
 
 std::string rows(int64_t n, const char *kind) {
-  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+  return "!kernel.activation<" + std::to_string(n) + ", " + kind + ">";
 }
 std::string vector(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 

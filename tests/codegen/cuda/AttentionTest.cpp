@@ -1,7 +1,7 @@
 //===- AttentionTest.cpp - Paged attention on the emulator against scalar C++ ===//
 #include "CudaRunner.h"
 #include "E4m3Reference.h"
-#include "runtime/device/cuda/AttentionShares.h"
+#include "runtime/device/cuda/AttentionSplits.h"
 
 #include <cmath>
 #include <limits>
@@ -191,7 +191,7 @@ __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
 #define mma_tile(...)                                                                              \
   (products[counted_block][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
 )";
-constexpr uint32_t kProductsOfSpan = 2 + 4; ///< heads of 7: products for scores and for values
+constexpr uint32_t kProductsOfTile = 2 + 4; ///< heads of 7: products for scores and for values
 
 /// All kernels of these tests, compiled once per build. `planted` is a6 without the ordering
 /// between a block that writes and the one that merges; `counted()` is a5 with counters; `append`
@@ -245,7 +245,7 @@ enum class Tiles { ByKind, AllAsPrompts };
 
 struct Way {
   uint32_t seed = 1;
-  AttentionSharing sharing = {};
+  AttentionSplitting sharing = {};
   Tiles tiles = Tiles::ByKind;
   uint32_t idle = 0; ///< idle blocks of a launch, as in a graph
 };
@@ -254,7 +254,7 @@ struct Way {
 struct Dealt {
   std::vector<AttentionTile> tiles;
   size_t promptTiles;
-  std::vector<AttentionShare> shares;
+  std::vector<AttentionSplit> shares;
   int64_t slots = 0;
 
   Dealt(const Scene &scene, const Step &step, const Way &way) {
@@ -265,15 +265,15 @@ struct Dealt {
         if ((way.tiles == Tiles::ByKind && decodes(step.tiles, i)) == decoding)
           tiles.push_back(step.tiles[i]);
     }
-    AttentionSharing sharing = way.sharing;
+    AttentionSplitting sharing = way.sharing;
     sharing.window = scene.p.window;
     const std::span decoding = std::span(tiles).subspan(promptTiles);
     shares.resize(decoding.size() + size_t(sharing.shares));
-    shares.resize(size_t(dealShares(decoding, sharing, shares.data())));
-    for (const AttentionShare &share : shares) {
-      int64_t runs = share.position / kRunPositions + 1;
+    shares.resize(size_t(assignSplits(decoding, sharing, shares.data())));
+    for (const AttentionSplit &share : shares) {
+      int64_t runs = share.position / kChunkPositions + 1;
       if (scene.p.window)
-        runs = std::min(runs, (scene.p.window + kRunPositions - 1) / kRunPositions + 1);
+        runs = std::min(runs, (scene.p.window + kChunkPositions - 1) / kChunkPositions + 1);
       if (share.of > 1)
         slots = std::max(slots, share.slot + runs);
     }
@@ -299,9 +299,9 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
   batch.tokens = step.tokens.size(), batch.tiles = dealt.tiles.size();
   batch.attentionTiles = gpu.put(dealt.tiles), batch.blockTable = gpu.put(scene.blockTable),
   batch.blockTableStride = scene.stride;
-  batch.promptTiles = dealt.promptTiles, batch.shareCount = dealt.shares.size();
+  batch.promptTiles = dealt.promptTiles, batch.splitCount = dealt.shares.size();
   if (!dealt.shares.empty())
-    batch.shares = gpu.put(dealt.shares);
+    batch.splits = gpu.put(dealt.shares);
   auto output = [&] {
     size_t count = step.tokens.size() * stride;
     return bf16 ? static_cast<void *>(gpu.make<uint16_t>(count)) : gpu.make<float>(count);
@@ -323,7 +323,7 @@ Rows run(const HostKernels &kernels, const std::string &name, Scene &scene, cons
   auto launch = [&] { // both may run at once
     if (batch.promptTiles)
       gpu.launch(name + "_prefill", operands, batch, /*wait=*/false, way.idle);
-    if (batch.shareCount)
+    if (batch.splitCount)
       gpu.launch(name + "_decode", operands, batch, /*wait=*/false, way.idle);
     gpu.device->synchronize();
   };
@@ -497,8 +497,8 @@ struct Counted {
     for (size_t block = 0; block < 4096; ++block) {
       uint32_t sum = 0;
       for (uint32_t warp : products[block]) {
-        sum += warp / times / kProductsOfSpan;
-        longestWarp = std::max(longestWarp, warp / times / kProductsOfSpan);
+        sum += warp / times / kProductsOfTile;
+        longestWarp = std::max(longestWarp, warp / times / kProductsOfTile);
       }
       longestBlock = std::max(longestBlock, sum);
       waiting += waits[block];
@@ -516,7 +516,7 @@ void print(const char *what, const Counted &before, const Counted &after) {
 }
 
 /// The values that the compiler chooses for 8 KV heads.
-constexpr AttentionSharing kOfEightHeads{64, 4096};
+constexpr AttentionSplitting kOfEightHeads{64, 4096};
 
 /// In `before`, one block computed a context when there were more than eight tokens, whatever the
 /// context's length.
@@ -605,7 +605,7 @@ TEST(CudaAttention, AfterTheLaunchThatAppends) {
     auto *workspace =
         gpu.put(std::vector<uint8_t>(Kernels::workspace("a6", dealt.slots)), "workspace", false);
     gpu.holds(workspace, replay::Element::F32, /*from=*/4096);
-    batch.shares = gpu.put(dealt.shares), batch.shareCount = int64_t(dealt.shares.size());
+    batch.splits = gpu.put(dealt.shares), batch.splitCount = int64_t(dealt.shares.size());
     gpu.launch("append", {qs, kvs, kvs, pool}, batch, /*wait=*/false);
     gpu.launch("a6_decode", {qs, pool, y, workspace}, batch);
   }

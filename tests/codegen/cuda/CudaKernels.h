@@ -47,26 +47,26 @@ inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info
   return std::string(numericFormat(info.param).name);
 }
 
-inline std::string rowsType(const char *kind, int64_t n) {
-  return "!kernel.rows<" + std::to_string(n) + ", " + kind + ">";
+inline std::string activationType(const char *kind, int64_t n) {
+  return "!kernel.activation<" + std::to_string(n) + ", " + kind + ">";
 }
 inline std::string weightType(WeightFormat format, int64_t n, int64_t k) {
   return "!lm.weight<" + std::to_string(n) + "x" + std::to_string(k) + ", " +
          std::string(numericFormat(format).name) + ">";
 }
-inline std::string flowType(const char *kind, int64_t n) {
-  return "!kernel.flow<" + std::to_string(n) + ", " + kind + ">";
+inline std::string fusedType(const char *kind, int64_t n) {
+  return "!kernel.fused<" + std::to_string(n) + ", " + kind + ">";
 }
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
 /// The operand with fp8 rows, and the clause by which a projection reads it.
-inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + rowsType("fp8", k); }
-inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + rowsType("fp8", k) + ")"; }
+inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + activationType("fp8", k); }
+inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + activationType("fp8", k) + ")"; }
 
 inline std::string fp8Rows(const std::string &name, int64_t k, int64_t ofToken = 1) {
-  return "kernel.func @" + name + "(%x: " + rowsType("bf16", k) + fp8Argument(k) +
-         ") {\n  kernel.fp8_rows %x : " + rowsType("bf16", k) +
-         " outs(%xfp8 : " + rowsType("fp8", k) +
+  return "kernel.func @" + name + "(%x: " + activationType("bf16", k) + fp8Argument(k) +
+         ") {\n  kernel.fp8_rows %x : " + activationType("bf16", k) +
+         " outs(%xfp8 : " + activationType("fp8", k) +
          ") {extent = #kernel.extent<tokens>, rows_of_token = " + std::to_string(ofToken) +
          " : i64}\n  kernel.return\n}\n";
 }
@@ -74,7 +74,8 @@ inline std::string fp8Rows(const std::string &name, int64_t k, int64_t ofToken =
 /// A projection with one weight and one output: y = x w^T.
 inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                                const char *output = "f32", int extent = 0, bool fp8 = false) {
-  std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType(output, n);
+  std::string x = activationType("bf16", k), w = weightType(format, n, k),
+              y = activationType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w +
          ") outs(%y : " + y + ")" + (fp8 ? fp8Clause(k) : "") +
@@ -86,7 +87,8 @@ inline std::string plainMatmul(const std::string &name, WeightFormat format, int
 /// y = y + x w^T, in place.
 inline std::string residualMatmul(const std::string &name, WeightFormat format, int64_t n,
                                   int64_t k) {
-  std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("f32", n);
+  std::string x = activationType("bf16", k), w = weightType(format, n, k),
+              y = activationType("f32", n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %r: " + y + ", %y: " + y +
          ") {\n  kernel.matmul %x : " + x + " weights(%w : " + w + ") aux(%r : " + y +
          ") outs(%y : " + y +
@@ -100,7 +102,8 @@ inline std::string residualMatmul(const std::string &name, WeightFormat format, 
 /// elsewhere.
 inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                           bool silu, bool fp8 = false) {
-  std::string x = rowsType("bf16", k), w = weightType(format, n, k), y = rowsType("bf16", n);
+  std::string x = activationType("bf16", k), w = weightType(format, n, k),
+              y = activationType("bf16", n);
   std::string body = silu ? "    %n = arith.negf %g : f32\n    %e = math.exp %n : f32\n    %one = "
                             "arith.constant 1.0 : f32\n"
                             "    %d = arith.addf %e, %one : f32\n    %a = arith.divf %g, %d : "
@@ -110,7 +113,7 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
          (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x +
          " weights(%w0, %w1 : " + w + ", " + w + ") outs(%y : " + y + ")" +
          (fp8 ? fp8Clause(k) : "") +
-         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {\n  ^bb0(%g: f32, %u: "
+         " attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated} {\n  ^bb0(%g: f32, %u: "
          "f32):\n" +
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
@@ -120,7 +123,7 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
 inline std::string projections(const std::string &name, int64_t k,
                                std::vector<std::pair<WeightFormat, int64_t>> outputs,
                                bool bias = false, const char *rows = "bf16") {
-  std::string x = rowsType(rows, k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
+  std::string x = activationType(rows, k), arguments = "%x: " + x, weights, weightTypes, ys, yTypes,
               biases, biasTypes, counts, regions;
   auto add = [](std::string &list, const std::string &item) {
     list += (list.empty() ? "" : ", ") + item;
@@ -129,7 +132,7 @@ inline std::string projections(const std::string &name, int64_t k,
     std::string n = std::to_string(i), w = weightType(outputs[i].first, outputs[i].second, k);
     arguments += ", %w" + n + ": " + w;
     add(weights, "%w" + n), add(weightTypes, w);
-    add(ys, "%y" + n), add(yTypes, rowsType("f32", outputs[i].second));
+    add(ys, "%y" + n), add(yTypes, activationType("f32", outputs[i].second));
     add(biases, "%b" + n), add(biasTypes, vectorType(outputs[i].second));
     add(counts, bias ? "1" : "0");
     add(regions, bias ? "{\n  ^bb0(%acc: f32, %b: f32):\n    %s = arith.addf %acc, %b : f32\n"
@@ -139,7 +142,7 @@ inline std::string projections(const std::string &name, int64_t k,
   for (size_t i = 0; bias && i < outputs.size(); ++i)
     arguments += ", %b" + std::to_string(i) + ": " + vectorType(outputs[i].second);
   for (size_t i = 0; i < outputs.size(); ++i)
-    arguments += ", %y" + std::to_string(i) + ": " + rowsType("f32", outputs[i].second);
+    arguments += ", %y" + std::to_string(i) + ": " + activationType("f32", outputs[i].second);
   return "kernel.func @" + name + "(" + arguments + ") {\n  kernel.matmul %x : " + x + " weights(" +
          weights + " : " + weightTypes + ")" +
          (bias ? " aux(" + biases + " : " + biasTypes + ")" : "") + " outs(" + ys + " : " + yTypes +
@@ -161,7 +164,7 @@ inline std::string normRegion() {
 /// An RMS norm that writes f32 or bf16 rows.
 inline std::string norm(const std::string &name, int64_t n, const char *output,
                         bool gather = false) {
-  std::string x = rowsType("f32", n), w = vectorType(n), y = rowsType(output, n);
+  std::string x = activationType("f32", n), w = vectorType(n), y = activationType(output, n);
   return "kernel.func @" + name + "(%x: " + x + ", %w: " + w + ", %y: " + y +
          ") {\n  kernel.rowwise ins(%x, %w : " + x + ", " + w + ") outs(%y : " + y +
          ") attributes {extent = " +
@@ -177,11 +180,11 @@ inline std::string extended(std::string kernel, const std::string &arguments,
   return kernel.insert(kernel.find(" {\n") + 3, before);
 }
 /// Makes the projection's results fused values %f0, %f1, … of f32 instead of rows.
-inline std::string withFlows(std::string matmul, const std::vector<int64_t> &widths) {
+inline std::string withFusedResults(std::string matmul, const std::vector<int64_t> &widths) {
   std::string names, types;
   for (size_t i = 0; i < widths.size(); ++i) {
     names += (i ? ", %f" : "%f") + std::to_string(i);
-    types += (i ? ", " : "") + flowType("f32", widths[i]);
+    types += (i ? ", " : "") + fusedType("f32", widths[i]);
   }
   const size_t outs = matmul.find(" outs(");
   matmul.replace(outs, matmul.find(" attributes {", outs) - outs, " -> " + types);
@@ -207,13 +210,14 @@ inline std::string without(std::string text, const std::string &argument) {
 }
 /// Puts the norm before the projection: two operands, rows and weight, replace x.
 inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = false) {
-  const std::string rows = rowsType("f32", k), weight = vectorType(k), flow = flowType("bf16", k);
+  const std::string rows = activationType("f32", k), weight = vectorType(k),
+                    fusedValue = fusedType("bf16", k);
   std::string text = without(matmul, "%x");
-  const std::string x = "%x : " + rowsType("bf16", k);
-  text.replace(text.find(x), x.size(), "%x : " + flow);
+  const std::string x = "%x : " + activationType("bf16", k);
+  text.replace(text.find(x), x.size(), "%x : " + fusedValue);
   return extended(text, ", %in: " + rows + ", %inw: " + weight,
-                  "  %x = kernel.rowwise ins(%in, %inw : " + rows + ", " + weight + ") -> " + flow +
-                      " attributes {extent = " +
+                  "  %x = kernel.rowwise ins(%in, %inw : " + rows + ", " + weight + ") -> " +
+                      fusedValue + " attributes {extent = " +
                       (gather ? "#kernel.extent<rows>, gather" : "#kernel.extent<tokens>") + "} " +
                       normRegion() + "\n",
                   "");
@@ -221,21 +225,21 @@ inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = 
 
 /// Stores the logits of a projection of n rows and updates the keys; adds one operand.
 inline std::string withKeys(const std::string &matmul, int64_t n) {
-  const std::string flow = flowType("f32", n), keys = rowsType("key", 1);
-  return extended(withFlows(matmul, {n}), ", %keys: " + keys, "",
-                  "  kernel.store %f0 : " + flow + " into %y : " + rowsType("f32", n) +
-                      "\n  kernel.argmax %f0 : " + flow + " keys %keys : " + keys + "\n");
+  const std::string fusedValue = fusedType("f32", n), keys = activationType("key", 1);
+  return extended(withFusedResults(matmul, {n}), ", %keys: " + keys, "",
+                  "  kernel.store %f0 : " + fusedValue + " into %y : " + activationType("f32", n) +
+                      "\n  kernel.argmax %f0 : " + fusedValue + " keys %keys : " + keys + "\n");
 }
 
 inline std::string gatherKernel(const std::string &name, WeightFormat format, int64_t n,
                                 int64_t k) {
-  std::string w = weightType(format, n, k), y = rowsType("f32", k);
+  std::string w = weightType(format, n, k), y = activationType("f32", k);
   return "kernel.func @" + name + "(%w: " + w + ", %y: " + y + ") {\n  kernel.gather %w : " + w +
          " outs(%y : " + y + ") {scale = 1.25 : f32}\n  kernel.return\n}\n";
 }
 
 inline std::string ropeTable(const std::string &name, int64_t count) {
-  std::string f = vectorType(count), y = rowsType("f32", 2 * count);
+  std::string f = vectorType(count), y = activationType("f32", 2 * count);
   return "kernel.func @" + name + "(%f: " + f + ", %y: " + y +
          ") {\n  kernel.rope_table %f : " + f + " outs(%y : " + y +
          ") {factor = 1.25 : f32}\n  kernel.return\n}\n";
@@ -251,8 +255,10 @@ inline std::string poolType(int64_t kvHeads, int64_t headDim, bool fp8) {
          (fp8 ? ", fp8>" : ", bf16>");
 }
 inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
-  std::string q = rowsType("f32", p.heads * p.headDim), k = rowsType("f32", p.kvHeads * p.headDim);
-  std::string table = rowsType("f32", p.rotary), qw = vectorType(p.headDim * (p.own ? p.heads : 1)),
+  std::string q = activationType("f32", p.heads * p.headDim),
+              k = activationType("f32", p.kvHeads * p.headDim);
+  std::string table = activationType("f32", p.rotary),
+              qw = vectorType(p.headDim * (p.own ? p.heads : 1)),
               kw = vectorType(p.headDim * (p.own ? p.kvHeads : 1));
   std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   std::string text =
@@ -277,16 +283,17 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
 /// replace the rows of k and v.
 inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
   const int64_t q = p.heads * p.headDim, k = p.kvHeads * p.headDim;
-  const std::string kv = poolType(p.kvHeads, p.headDim, false), table = rowsType("f32", p.rotary),
-                    qFlow = flowType("f32", q), kFlow = flowType("f32", k);
-  std::string text = withFlows(without(without(matmul, "%y1"), "%y2"), {q, k, k});
+  const std::string kv = poolType(p.kvHeads, p.headDim, false),
+                    table = activationType("f32", p.rotary), qFused = fusedType("f32", q),
+                    kFused = fusedType("f32", k);
+  std::string text = withFusedResults(without(without(matmul, "%y1"), "%y2"), {q, k, k});
   return extended(text, ", %kv: " + kv + ", %table: " + table, "",
                   "  %rotated = kernel.rope_append %f0, %f1, %f2 table %table : " + table +
                       " into %kv {heads = " + std::to_string(p.heads) +
                       " : i64, style = #lm.rope_style<" + (p.interleaved ? "interleaved" : "half") +
-                      ">} : " + qFlow + ", " + kFlow + ", " + kFlow + ", " + kv + " -> " + qFlow +
-                      "\n  kernel.store %rotated : " + qFlow + " into %y0 : " + rowsType("f32", q) +
-                      "\n");
+                      ">} : " + qFused + ", " + kFused + ", " + kFused + ", " + kv + " -> " +
+                      qFused + "\n  kernel.store %rotated : " + qFused +
+                      " into %y0 : " + activationType("f32", q) + "\n");
 }
 
 struct AttentionProblem {
@@ -296,7 +303,8 @@ struct AttentionProblem {
   bool fp8 = false, sinks = false;
 };
 inline std::string attention(const std::string &name, const AttentionProblem &p) {
-  std::string q = rowsType("f32", p.heads * p.headDim), y = rowsType(p.output, p.heads * p.headDim);
+  std::string q = activationType("f32", p.heads * p.headDim),
+              y = activationType(p.output, p.heads * p.headDim);
   std::string kv = poolType(p.kvHeads, p.headDim, p.fp8);
   return "kernel.func @" + name + "(%q: " + q + ", %kv: " + kv + ", %y: " + y +
          (p.sinks ? ", %s: " + vectorType(p.heads) : "") +
@@ -309,8 +317,9 @@ inline std::string attention(const std::string &name, const AttentionProblem &p)
 
 /// The kernels that find the ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
 inline std::string samplingKernels(int64_t vocabulary) {
-  const std::string logits = rowsType("f32", vocabulary), keys = rowsType("key", 1),
-                    ids = rowsType("i32", 1), sums = rowsType("bytes", drawSumsBytes(vocabulary));
+  const std::string logits = activationType("f32", vocabulary), keys = activationType("key", 1),
+                    ids = activationType("i32", 1),
+                    sums = activationType("bytes", drawSumsBytes(vocabulary));
   auto kernel = [](const std::string &name, const std::string &operands, const std::string &op) {
     return "kernel.func @" + name + "(" + operands + ") {\n  kernel." + name + " " + op +
            "\n  kernel.return\n}\n";

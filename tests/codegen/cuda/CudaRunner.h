@@ -188,7 +188,7 @@ public:
       return {};
     launch.cluster.x = variant.cluster;
     auto count = [&](const LaunchExtent &extent) {
-      return extent(batch.tokens, batch.rows, batch.tiles, batch.shareCount, batch.promptTiles,
+      return extent(batch.tokens, batch.rows, batch.tiles, batch.splitCount, batch.promptTiles,
                     batch.spanCount);
     };
     launch.grid.x = uint32_t(roundUp(count(variant.grid[0]), variant.cluster)) + more;

@@ -23,7 +23,7 @@ struct Router {
   float normEps = 0, normFloor = 0, scale = 1;
 
   std::string kernel(const std::string &name) const {
-    const std::string l = rowsType("f32", experts), v = vectorType(experts),
+    const std::string l = activationType("f32", experts), v = vectorType(experts),
                       r = routesType(experts, used);
     auto number = [](float value) {
       char text[32];
@@ -49,10 +49,10 @@ struct Stack {
 
   /// With `fp8`, the last operand holds fp8 rows in addition to the bf16 rows.
   std::string kernel(const std::string &name, bool fp8 = false) const {
-    const std::string x = rowsType("bf16", k), r = routesType(experts, used),
+    const std::string x = activationType("bf16", k), r = routesType(experts, used),
                       w = stackType(experts, n, k, std::string(numericFormat(format).name)),
-                      b = stackType(experts, n, 1, "f32"), y = rowsType(pair ? "bf16" : "f32", n),
-                      a = pair ? b : y;
+                      b = stackType(experts, n, 1, "f32"),
+                      y = activationType(pair ? "bf16" : "f32", n), a = pair ? b : y;
     return "kernel.func @" + name + "(%x: " + x + ", %w0: " + w +
            (pair ? ", %w1: " + w : std::string()) + ", %a: " + a + ", %y: " + y + ", %r: " + r +
            (fp8 ? fp8Argument(k) : "") + ") {\n  kernel.matmul %x : " + x +
@@ -74,7 +74,7 @@ inline std::string groupRoutes(const std::string &name, int64_t experts, int64_t
          "\n  kernel.return\n}\n";
 }
 inline std::string combine(const std::string &name, int64_t n, int64_t experts, int64_t used) {
-  const std::string x = rowsType("f32", n), r = routesType(experts, used);
+  const std::string x = activationType("f32", n), r = routesType(experts, used);
   return "kernel.func @" + name + "(%x: " + x + ", %r: " + r + ", %y: " + x +
          ") {\n  kernel.combine %x by %r : " + x + ", " + r + " outs(%y : " + x +
          ")\n  kernel.return\n}\n";

@@ -259,8 +259,8 @@ TEST(CudaGroupRoutes, RowsGoByExpertThenByToken) {
 /// y[r] = x[token of r] * factor[token of r], in f32 and bf16.
 TEST(CudaRowwise, RowsOfExperts) {
   const int64_t n = 70, experts = 6, used = 3;
-  const std::string x = rowsType("f32", n), f = rowsType("f32", 1), b = rowsType("bf16", n),
-                    r = routesType(experts, used);
+  const std::string x = activationType("f32", n), f = activationType("f32", 1),
+                    b = activationType("bf16", n), r = routesType(experts, used);
   const std::string region = "{\n  ^bb0(%a: f32, %b: f32):\n    %c = arith.mulf %a, %b : f32\n"
                              "    kernel.yield %c, %c : f32, f32\n  }\n  kernel.return\n}\n";
   const std::string text =
@@ -300,8 +300,8 @@ TEST(CudaRowwise, RowsOfExperts) {
 /// already by expert.
 TEST(CudaRowwise, OrdersColumnsByExpert) {
   const int64_t n = 70, experts = 6, used = 3, stride = orderStride(n);
-  const std::string x = rowsType("f32", n), b = rowsType("bf16", n), r = routesType(experts, used),
-                    c = vectorType(experts * stride);
+  const std::string x = activationType("f32", n), b = activationType("bf16", n),
+                    r = routesType(experts, used), c = vectorType(experts * stride);
   auto kernel = [&](const std::string &name, const char *dispatched) {
     return "kernel.func @" + name + "(%x: " + x + ", %c: " + c + ", %y: " + x + ", %z: " + b +
            ", %r: " + r + ") {\n  kernel.rowwise ins(%x : " + x + ") outs(%y, %z : " + x + ", " +

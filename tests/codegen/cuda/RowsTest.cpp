@@ -73,7 +73,7 @@ TEST(CudaRowwise, Norms) {
 
 TEST(CudaRowwise, PermutesColumns) {
   const int64_t n = 70, tokens = 3;
-  const std::string rows = rowsType("f32", n), rounded = rowsType("bf16", n),
+  const std::string rows = activationType("f32", n), rounded = activationType("bf16", n),
                     columns = "!lm.weight<" + std::to_string(n) + ", f32>";
   const std::string text = "kernel.func @ordered(%x: " + rows + ", %c: " + columns +
                            ", %y: " + rounded + ") {\n  kernel.rowwise ins(%x : " + rows +
@@ -99,7 +99,7 @@ TEST(CudaRowwise, PermutesColumns) {
 /// Every op that a region may contain, in place.
 TEST(CudaRowwise, RegionOps) {
   int64_t n = 70, tokens = 2;
-  std::string rows = rowsType("f32", n);
+  std::string rows = activationType("f32", n);
   std::string text =
       "kernel.func @ops(%x: " + rows + ", %y: " + rows + ") {\n  kernel.rowwise ins(%x : " + rows +
       ") outs(%y : " + rows +
@@ -129,7 +129,7 @@ TEST(CudaRowwise, RegionOps) {
 /// result added to the next.
 TEST(CudaRowwise, Activations) {
   int64_t n = 96, tokens = 2;
-  std::string rows = rowsType("f32", n);
+  std::string rows = activationType("f32", n);
   std::string text = "kernel.func @ops(%x: " + rows + ", %y: " + rows +
                      ") {\n  kernel.rowwise ins(%x : " + rows + ") outs(%y : " + rows +
                      R"() attributes {extent = #kernel.extent<tokens>} {

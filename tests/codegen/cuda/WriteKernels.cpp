@@ -29,7 +29,7 @@ namespace {
 constexpr ModelShape kTiny = {"tiny", 256, 512, 4, 2, 64, 512};
 
 Object describe(mlir::Type type) {
-  if (auto rows = llvm::dyn_cast<kernel::RowsType>(type))
+  if (auto rows = llvm::dyn_cast<kernel::ActivationType>(type))
     return Object{{"kind", "rows"},
                   {"element", kernel::stringifyRowKind(rows.getKind())},
                   {"row_bytes", rows.rowBytes()}};

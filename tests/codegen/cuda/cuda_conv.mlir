@@ -7,14 +7,14 @@
 // CHECK-NEXT:    pdl_launch();
 // CHECK-NEXT:    causal_conv<200, 2, 1600>(x, w, bias, states, y, batch);
 // CHECK:       // conv: grid spans * 2 / 1, 1 * 1 / 1; 128 threads
-kernel.func @conv(%x: !kernel.rows<200, f32>, %w: !lm.weight<600, f32>, %b: !lm.weight<200, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x200 x f32]>>, %y: !kernel.rows<200, f32>) {
-  kernel.causal_conv %x, %w bias %b : !lm.weight<200, f32> over %s : !kernel.rows<200, f32>, !lm.weight<600, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x200 x f32]>> outs(%y : !kernel.rows<200, f32>)
+kernel.func @conv(%x: !kernel.activation<200, f32>, %w: !lm.weight<600, f32>, %b: !lm.weight<200, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 2x200 x f32]>>, %y: !kernel.activation<200, f32>) {
+  kernel.causal_conv %x, %w bias %b : !lm.weight<200, f32> over %s : !kernel.activation<200, f32>, !lm.weight<600, f32>, !kernel.fixed_state<#lm.fixed<[x: 2x200 x f32]>> outs(%y : !kernel.activation<200, f32>)
   kernel.return
 }
 
 // Without a bias.
 // CHECK:         causal_conv<64, 1, 256>(x, w, nullptr, states, y, batch);
-kernel.func @short(%x: !kernel.rows<64, f32>, %w: !lm.weight<128, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>>, %y: !kernel.rows<64, f32>) {
-  kernel.causal_conv %x, %w over %s : !kernel.rows<64, f32>, !lm.weight<128, f32>, !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>> outs(%y : !kernel.rows<64, f32>)
+kernel.func @short(%x: !kernel.activation<64, f32>, %w: !lm.weight<128, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>>, %y: !kernel.activation<64, f32>) {
+  kernel.causal_conv %x, %w over %s : !kernel.activation<64, f32>, !lm.weight<128, f32>, !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>> outs(%y : !kernel.activation<64, f32>)
   kernel.return
 }

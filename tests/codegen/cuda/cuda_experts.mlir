@@ -17,8 +17,8 @@
 // CHECK:           matmul_f32_many<PanelF32, 100, 1>(weights, x, 64,
 // CHECK:       // router_t8: grid 1 * 9 / 1, tokens * 1 / 8; 256 threads, 9216 bytes, at most 128
 // CHECK-NEXT:  // router_many: grid 1 * 3 / 1, tokens * 1 / 16; 256 threads, 16384 bytes
-kernel.func @router(%x: !kernel.rows<100, f32>, %w0: !lm.weight<64x100, f32, panel32>, %w1: !lm.weight<1x100, bf16, panel32>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<1, f32>) {
-  kernel.matmul %x : !kernel.rows<100, f32> weights(%w0, %w1 : !lm.weight<64x100, f32, panel32>, !lm.weight<1x100, bf16, panel32>) outs(%y0, %y1 : !kernel.rows<64, f32>, !kernel.rows<1, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @router(%x: !kernel.activation<100, f32>, %w0: !lm.weight<64x100, f32, panel32>, %w1: !lm.weight<1x100, bf16, panel32>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<1, f32>) {
+  kernel.matmul %x : !kernel.activation<100, f32> weights(%w0, %w1 : !lm.weight<64x100, f32, panel32>, !lm.weight<1x100, bf16, panel32>) outs(%y0, %y1 : !kernel.activation<64, f32>, !kernel.activation<1, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -41,8 +41,8 @@ kernel.func @router(%x: !kernel.rows<100, f32>, %w0: !lm.weight<64x100, f32, pan
 // CHECK-NEXT:    SHARED(RouteScratch<Router>, scratch, [kRouteWarps]);
 // CHECK-NEXT:    route_tokens<Router>(logits, bias, nullptr, routes, batch, scratch);
 // CHECK:       // route: grid tokens * 1 / 4, 1 * 1 / 1; 128 threads
-kernel.func @route(%l: !kernel.rows<64, f32>, %b: !lm.weight<64, f32>, %r: !kernel.routes<64, 8>) {
-  kernel.route %l : !kernel.rows<64, f32> select %b : !lm.weight<64, f32> outs(%r : !kernel.routes<64, 8>) {score = #lm.score<sigmoid>, normalize = #lm.normalize<sum>, groups = 8 : i64, used_groups = 4 : i64, group_score = #lm.group_score<top2sum>, norm_eps = 1.000000e-20 : f32, norm_floor = 0.000000e+00 : f32, scale = 2.500000e+00 : f32}
+kernel.func @route(%l: !kernel.activation<64, f32>, %b: !lm.weight<64, f32>, %r: !kernel.routes<64, 8>) {
+  kernel.route %l : !kernel.activation<64, f32> select %b : !lm.weight<64, f32> outs(%r : !kernel.routes<64, 8>) {score = #lm.score<sigmoid>, normalize = #lm.normalize<sum>, groups = 8 : i64, used_groups = 4 : i64, group_score = #lm.group_score<top2sum>, norm_eps = 1.000000e-20 : f32, norm_floor = 0.000000e+00 : f32, scale = 2.500000e+00 : f32}
   kernel.return
 }
 
@@ -69,8 +69,8 @@ kernel.func @group(%r: !kernel.routes<64, 8>) {
 // CHECK:           y0[(i64)row * 128 + i] = f32_to_bf16({{.*}});
 // CHECK:         pad_rows<100, 128>(y0, row, row + 1);
 // CHECK:       // dispatch: grid tokens * 8 / 1, 1 * 1 / 1
-kernel.func @dispatch(%x: !kernel.rows<100, f32>, %f: !kernel.rows<1, f32>, %y: !kernel.rows<100, bf16>, %r: !kernel.routes<64, 8>) {
-  kernel.rowwise ins(%x, %f : !kernel.rows<100, f32>, !kernel.rows<1, f32>) outs(%y : !kernel.rows<100, bf16>) to %r : !kernel.routes<64, 8> attributes {extent = #kernel.extent<tokens>, rows_of_token = 8 : i64} {
+kernel.func @dispatch(%x: !kernel.activation<100, f32>, %f: !kernel.activation<1, f32>, %y: !kernel.activation<100, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.rowwise ins(%x, %f : !kernel.activation<100, f32>, !kernel.activation<1, f32>) outs(%y : !kernel.activation<100, bf16>) to %r : !kernel.routes<64, 8> attributes {extent = #kernel.extent<tokens>, rows_of_token = 8 : i64} {
   ^bb0(%a: f32, %b: f32):
     %c = arith.mulf %a, %b : f32
     kernel.yield %c : f32
@@ -89,8 +89,8 @@ kernel.func @dispatch(%x: !kernel.rows<100, f32>, %f: !kernel.rows<1, f32>, %y: 
 // CHECK-NEXT:      const i32 column = (i32)order[i];
 // CHECK-NEXT:      const float e0 = x0[(i64)source * 128 + column];
 // CHECK-NEXT:      y0[(i64)row * 128 + i] = f32_to_bf16(e0);
-kernel.func @ordered(%x: !kernel.rows<100, f32>, %c: !lm.weight<8192, f32>, %y: !kernel.rows<100, bf16>, %r: !kernel.routes<64, 8>) {
-  kernel.rowwise ins(%x : !kernel.rows<100, f32>) outs(%y : !kernel.rows<100, bf16>) to %r : !kernel.routes<64, 8> by %c : !lm.weight<8192, f32> attributes {extent = #kernel.extent<tokens>, rows_of_token = 8 : i64} {
+kernel.func @ordered(%x: !kernel.activation<100, f32>, %c: !lm.weight<8192, f32>, %y: !kernel.activation<100, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.rowwise ins(%x : !kernel.activation<100, f32>) outs(%y : !kernel.activation<100, bf16>) to %r : !kernel.routes<64, 8> by %c : !lm.weight<8192, f32> attributes {extent = #kernel.extent<tokens>, rows_of_token = 8 : i64} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
@@ -120,8 +120,8 @@ kernel.func @ordered(%x: !kernel.rows<100, f32>, %c: !lm.weight<8192, f32>, %y: 
 // CHECK-NEXT:  // gate_up_t8: grid 1 * 5 / 1, 1 * 64 / 1; 128 threads, 5120 bytes, at most 32
 // CHECK-NEXT:  // gate_up_t32: grid 1 * 5 / 1, 1 * 64 / 1; 128 threads, 20480 bytes, at most 128
 // CHECK-NEXT:  // gate_up_prefill: grid 1 * 2 / 1, tokens * 8 / 32; 256 threads, 49152 bytes
-kernel.func @gate_up(%x: !kernel.rows<100, bf16>, %w0: !lm.weight<64x72x100, q4_0>, %w1: !lm.weight<64x72x100, q4_0>, %b0: !lm.weight<64x72x1, f32>, %y: !kernel.rows<72, bf16>, %r: !kernel.routes<64, 8>) {
-  kernel.matmul %x : !kernel.rows<100, bf16> weights(%w0, %w1 : !lm.weight<64x72x100, q4_0>, !lm.weight<64x72x100, q4_0>) aux(%b0 : !lm.weight<64x72x1, f32>) outs(%y : !kernel.rows<72, bf16>) of %r : !kernel.routes<64, 8> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @gate_up(%x: !kernel.activation<100, bf16>, %w0: !lm.weight<64x72x100, q4_0>, %w1: !lm.weight<64x72x100, q4_0>, %b0: !lm.weight<64x72x1, f32>, %y: !kernel.activation<72, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.matmul %x : !kernel.activation<100, bf16> weights(%w0, %w1 : !lm.weight<64x72x100, q4_0>, !lm.weight<64x72x100, q4_0>) aux(%b0 : !lm.weight<64x72x1, f32>) outs(%y : !kernel.activation<72, bf16>) of %r : !kernel.routes<64, 8> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32, %b: f32):
     %a = arith.addf %g, %b : f32
     %m = arith.mulf %a, %u : f32
@@ -134,8 +134,8 @@ kernel.func @gate_up(%x: !kernel.rows<100, bf16>, %w0: !lm.weight<64x72x100, q4_
 // CHECK-LABEL: // combine: combine
 // CHECK:         combine_rows<2100, 8>(x, routes, y, batch);
 // CHECK:       // combine: grid tokens * 3 / 1, 1 * 1 / 1; 256 threads
-kernel.func @combine(%x: !kernel.rows<2100, f32>, %r: !kernel.routes<64, 8>, %y: !kernel.rows<2100, f32>) {
-  kernel.combine %x by %r : !kernel.rows<2100, f32>, !kernel.routes<64, 8> outs(%y : !kernel.rows<2100, f32>)
+kernel.func @combine(%x: !kernel.activation<2100, f32>, %r: !kernel.routes<64, 8>, %y: !kernel.activation<2100, f32>) {
+  kernel.combine %x by %r : !kernel.activation<2100, f32>, !kernel.routes<64, 8> outs(%y : !kernel.activation<2100, f32>)
   kernel.return
 }
 
@@ -146,8 +146,8 @@ kernel.func @combine(%x: !kernel.rows<2100, f32>, %r: !kernel.routes<64, 8>, %y:
 // CHECK-NEXT:  // down_t32: grid 1 * 5 / 1, 1 * 5 / 1; 128 threads, 10240 bytes, at most 40
 // CHECK-NEXT:  // down_prefill: grid 1 * 1 / 1, tokens * 2 / 32; 256 threads, 49152 bytes, at most 160
 // CHECK-NEXT:  // down_prefill96: grid 1 * 1 / 1, tokens * 2 / 48; 256 threads, 73728 bytes
-kernel.func @down(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x72x256, int4_g128>, %y: !kernel.rows<72, f32>, %r: !kernel.routes<5, 2>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<5x72x256, int4_g128>) outs(%y : !kernel.rows<72, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @down(%x: !kernel.activation<256, bf16>, %w: !lm.weight<5x72x256, int4_g128>, %y: !kernel.activation<72, f32>, %r: !kernel.routes<5, 2>) {
+  kernel.matmul %x : !kernel.activation<256, bf16> weights(%w : !lm.weight<5x72x256, int4_g128>) outs(%y : !kernel.activation<72, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -159,7 +159,7 @@ kernel.func @down(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x72x256, int4_g12
 // CHECK:         static constexpr bool fp8 = false, shares = true, packs = true, sinks = true;
 // CHECK:         attention_prefill<Shape>(q, pool, y, sinks, batch, shared);
 // CHECK:         attention_decode<Shape>(q, pool, y, sinks, workspace, batch, shared, arrived);
-kernel.func @sunk(%q: !kernel.rows<512, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<512, bf16>, %s: !lm.weight<8, f32>) {
-  kernel.attention %q, %kv : !kernel.rows<512, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<512, bf16>) sinks %s : !lm.weight<8, f32> {heads = 8 : i64, scale = 0.125 : f32}
+kernel.func @sunk(%q: !kernel.activation<512, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<512, bf16>, %s: !lm.weight<8, f32>) {
+  kernel.attention %q, %kv : !kernel.activation<512, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<512, bf16>) sinks %s : !lm.weight<8, f32> {heads = 8 : i64, scale = 0.125 : f32}
   kernel.return
 }

@@ -19,8 +19,8 @@
 // CHECK:         matmul_decode_of<BF16, 100, 4, 1, 4, 1>(weights, [&](i32 rows) { return compute_x(shared + 2560, first, rows, in0, in1, batch); }, 40, tile,
 // CHECK-NOT:   KERNEL void
 // CHECK:       // normed_few: grid 1 * 3 / 1, rows * 1 / 4; 128 threads, 3712 bytes{{$}}
-kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in: !kernel.rows<100, f32>, %inw: !lm.weight<100, f32>) attributes {counts = #kernel.counts<1 to 4>} {
-  %x = kernel.rowwise ins(%in, %inw : !kernel.rows<100, f32>, !lm.weight<100, f32>) -> !kernel.flow<100, bf16> attributes {extent = #kernel.extent<rows>, gather} {
+kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.activation<40, f32>, %in: !kernel.activation<100, f32>, %inw: !lm.weight<100, f32>) attributes {counts = #kernel.counts<1 to 4>} {
+  %x = kernel.rowwise ins(%in, %inw : !kernel.activation<100, f32>, !lm.weight<100, f32>) -> !kernel.fused<100, bf16> attributes {extent = #kernel.extent<rows>, gather} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -29,7 +29,7 @@ kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in
     %v = arith.mulf %u, %b : f32
     kernel.yield %v : f32
   }
-  kernel.matmul %x : !kernel.flow<100, bf16> weights(%w : !lm.weight<40x100, bf16>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+  kernel.matmul %x : !kernel.fused<100, bf16> weights(%w : !lm.weight<40x100, bf16>) outs(%y : !kernel.activation<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -59,8 +59,8 @@ kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.rows<40, f32>, %in
 // CHECK:             u16 *to = append_place<Heads>(pool, batch, token, row) + Heads::pageElements;
 // CHECK-NOT:   KERNEL void
 // CHECK:       // qkv_t8: grid 1 * 10 / 1, tokens * 1 / 8; 128 threads, 5120 bytes{{$}}
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1: !lm.weight<64x64, q4_0>, %w2: !lm.weight<64x64, q6_k>, %b: !lm.weight<128, f32>, %y0: !kernel.rows<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %t: !kernel.rows<64, f32>) attributes {counts = #kernel.counts<2 to 8>} {
-  %q, %k, %v = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) -> !kernel.flow<128, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1: !lm.weight<64x64, q4_0>, %w2: !lm.weight<64x64, q6_k>, %b: !lm.weight<128, f32>, %y0: !kernel.activation<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %t: !kernel.activation<64, f32>) attributes {counts = #kernel.counts<2 to 8>} {
+  %q, %k, %v = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0, %w1, %w2 : !lm.weight<128x64, q4_0>, !lm.weight<64x64, q4_0>, !lm.weight<64x64, q6_k>) aux(%b : !lm.weight<128, f32>) -> !kernel.fused<128, f32>, !kernel.fused<64, f32>, !kernel.fused<64, f32> attributes {aux_counts = array<i64: 1, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %bias: f32):
     %s = arith.addf %acc, %bias : f32
     kernel.yield %s : f32
@@ -71,8 +71,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
-  %r = kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 2 : i64, style = #lm.rope_style<half>} : !kernel.flow<128, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32>, !kernel.kv_pool<1, 64, bf16> -> !kernel.flow<128, f32>
-  kernel.store %r : !kernel.flow<128, f32> into %y0 : !kernel.rows<128, f32>
+  %r = kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 2 : i64, style = #lm.rope_style<half>} : !kernel.fused<128, f32>, !kernel.fused<64, f32>, !kernel.fused<64, f32>, !kernel.kv_pool<1, 64, bf16> -> !kernel.fused<128, f32>
+  kernel.store %r : !kernel.fused<128, f32> into %y0 : !kernel.activation<128, f32>
   kernel.return
 }
 
@@ -82,8 +82,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<128x64, q4_0>, %w1:
 // CHECK:           matmul_decode_of<BF16, 64, 4, 1, 8, 1, 2>(
 // CHECK:             if (row % 40 < 24)
 // CHECK-NEXT:          rotate_pair<Heads>(table, token, row % 40 / 2, a, b);
-kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.rows<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.rows<24, f32>) attributes {counts = #kernel.counts<1 to 8>} {
-  %q, %k, %v = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) -> !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.flow<40, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @neighbours(%x: !kernel.activation<64, bf16>, %w: !lm.weight<40x64, bf16>, %y0: !kernel.activation<40, f32>, %kv: !kernel.kv_pool<1, 40, bf16>, %t: !kernel.activation<24, f32>) attributes {counts = #kernel.counts<1 to 8>} {
+  %q, %k, %v = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>, !lm.weight<40x64, bf16>) -> !kernel.fused<40, f32>, !kernel.fused<40, f32>, !kernel.fused<40, f32> attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -93,8 +93,8 @@ kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>,
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
-  %r = kernel.rope_append %q, %k, %v table %t : !kernel.rows<24, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<interleaved>} : !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.flow<40, f32>, !kernel.kv_pool<1, 40, bf16> -> !kernel.flow<40, f32>
-  kernel.store %r : !kernel.flow<40, f32> into %y0 : !kernel.rows<40, f32>
+  %r = kernel.rope_append %q, %k, %v table %t : !kernel.activation<24, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<interleaved>} : !kernel.fused<40, f32>, !kernel.fused<40, f32>, !kernel.fused<40, f32>, !kernel.kv_pool<1, 40, bf16> -> !kernel.fused<40, f32>
+  kernel.store %r : !kernel.fused<40, f32> into %y0 : !kernel.activation<40, f32>
   kernel.return
 }
 
@@ -106,12 +106,12 @@ kernel.func @neighbours(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>,
 // CHECK:           return store_0(y0, token, row, sum);
 // CHECK-NEXT:    }, FoldKeys{keys});
 // CHECK-NOT:   KERNEL void
-kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<40x64, bf16>, %y: !kernel.rows<40, f32>, %keys: !kernel.rows<1, key>) attributes {counts = #kernel.counts<1 to 32>} {
-  %f = kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<40x64, bf16>) -> !kernel.flow<40, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, bf16>, %w: !lm.weight<40x64, bf16>, %y: !kernel.activation<40, f32>, %keys: !kernel.activation<1, key>) attributes {counts = #kernel.counts<1 to 32>} {
+  %f = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<40x64, bf16>) -> !kernel.fused<40, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
-  kernel.store %f : !kernel.flow<40, f32> into %y : !kernel.rows<40, f32>
-  kernel.argmax %f : !kernel.flow<40, f32> keys %keys : !kernel.rows<1, key>
+  kernel.store %f : !kernel.fused<40, f32> into %y : !kernel.activation<40, f32>
+  kernel.argmax %f : !kernel.fused<40, f32> keys %keys : !kernel.activation<1, key>
   kernel.return
 }

@@ -18,8 +18,8 @@
 // CHECK:       EXPORT_KERNEL(projections_t8)
 // CHECK:       // projections_t8: grid 1 * 7 / 1, tokens * 1 / 8; 128 threads, 2560 bytes, at most 8
 // CHECK:       // projections_prefill: grid 1 * 3 / 1, tokens * 1 / 64; 256 threads
-kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<64x256, q4_0>, %w1: !lm.weight<20x256, q4_0>, %w2: !lm.weight<16x256, q6_k>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<20, f32>, %y2: !kernel.rows<16, f32>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1, %w2 : !lm.weight<64x256, q4_0>, !lm.weight<20x256, q4_0>, !lm.weight<16x256, q6_k>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<20, f32>, !kernel.rows<16, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @projections(%x: !kernel.activation<256, bf16>, %w0: !lm.weight<64x256, q4_0>, %w1: !lm.weight<20x256, q4_0>, %w2: !lm.weight<16x256, q6_k>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<20, f32>, %y2: !kernel.activation<16, f32>) {
+  kernel.matmul %x : !kernel.activation<256, bf16> weights(%w0, %w1, %w2 : !lm.weight<64x256, q4_0>, !lm.weight<20x256, q4_0>, !lm.weight<16x256, q6_k>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<20, f32>, !kernel.activation<16, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -42,8 +42,8 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<64x256, q4
 // CHECK-NEXT:    const float v5 = v4 + aux0;
 // CHECK-NEXT:    y[(i64)token * 64 + row] = f32_to_bf16(v5);
 // CHECK:         const u8 *const weights[2] = {w0, w1};
-kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %w1: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @gate_up(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<64x64, bf16>, %w1: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0, %w1 : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.activation<64, bf16>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32, %bias: f32):
     %n = arith.negf %g : f32
     %e = math.exp %n : f32
@@ -68,8 +68,8 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %
 // CHECK:           y0[(i64)row * 128 + i] = f32_to_bf16(
 // CHECK:         pad_rows<100, 128>(y0, row, row + 1);
 // CHECK:       // norm: grid rows * 1 / 1
-kernel.func @norm(%x: !kernel.rows<100, f32>, %w: !lm.weight<100, f32>, %y: !kernel.rows<100, bf16>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<100, f32>, !lm.weight<100, f32>) outs(%y : !kernel.rows<100, bf16>) attributes {extent = #kernel.extent<rows>, gather} {
+kernel.func @norm(%x: !kernel.activation<100, f32>, %w: !lm.weight<100, f32>, %y: !kernel.activation<100, bf16>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<100, f32>, !lm.weight<100, f32>) outs(%y : !kernel.activation<100, bf16>) attributes {extent = #kernel.extent<rows>, gather} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -88,8 +88,8 @@ kernel.func @norm(%x: !kernel.rows<100, f32>, %w: !lm.weight<100, f32>, %y: !ker
 // CHECK:       attend_decode(const float *q, const u8 *pool, u16 *y, const BatchView *batch)
 // CHECK:       // attend_prefill: grid prompt tiles * 3 / 1, 1 * 1 / 1; 128 threads, 16384 bytes{{$}}
 // CHECK:       // attend_decode: grid shares * 3 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes{{$}}
-kernel.func @attend(%q: !kernel.rows<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16>, %y: !kernel.rows<576, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<576, f32>, !kernel.kv_pool<3, 64, bf16> outs(%y : !kernel.rows<576, bf16>) {heads = 9 : i64, scale = 0.125 : f32, window = 512 : i64, softcap = 50.0 : f32}
+kernel.func @attend(%q: !kernel.activation<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16>, %y: !kernel.activation<576, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<576, f32>, !kernel.kv_pool<3, 64, bf16> outs(%y : !kernel.activation<576, bf16>) {heads = 9 : i64, scale = 0.125 : f32, window = 512 : i64, softcap = 50.0 : f32}
   kernel.return
 }
 
@@ -99,7 +99,7 @@ kernel.func @attend(%q: !kernel.rows<576, f32>, %kv: !kernel.kv_pool<3, 64, bf16
 // CHECK:       attend_all_decode(const float *q, const u8 *pool, u16 *y, u8 *workspace, const BatchView *batch)
 // CHECK:       // attend_all_prefill: grid prompt tiles * 8 / 1, 1 * 1 / 1; 128 threads, 49152 bytes{{$}}
 // CHECK:       // attend_all_decode: grid shares * 8 / 1, 1 * 1 / 1; 128 threads, {{[0-9]+}} bytes{{$}}
-kernel.func @attend_all(%q: !kernel.rows<4096, f32>, %kv: !kernel.kv_pool<8, 128, fp8>, %y: !kernel.rows<4096, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<4096, f32>, !kernel.kv_pool<8, 128, fp8> outs(%y : !kernel.rows<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32}
+kernel.func @attend_all(%q: !kernel.activation<4096, f32>, %kv: !kernel.kv_pool<8, 128, fp8>, %y: !kernel.activation<4096, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<4096, f32>, !kernel.kv_pool<8, 128, fp8> outs(%y : !kernel.activation<4096, bf16>) {heads = 32 : i64, scale = 0.125 : f32}
   kernel.return
 }

@@ -24,8 +24,8 @@
 // CHECK:           matmul_wgmma<BF16, 256, 4, 128, 1>(weights, &x_map, 20, tile, first, &batch->tokens, shared,
 // CHECK:       // projections_t64: {{.*}}, at most 64
 // CHECK-NEXT:  // projections_wgmma: grid 1 * 3 / 1, tokens * 1 / 128; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
-kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, int4_g128>, %w1: !lm.weight<20x256, bf16>, %y0: !kernel.rows<144, f32>, %y1: !kernel.rows<20, f32>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.rows<144, f32>, !kernel.rows<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @projections(%x: !kernel.activation<256, bf16>, %w0: !lm.weight<144x256, int4_g128>, %w1: !lm.weight<20x256, bf16>, %y0: !kernel.activation<144, f32>, %y1: !kernel.activation<20, f32>) {
+  kernel.matmul %x : !kernel.activation<256, bf16> weights(%w0, %w1 : !lm.weight<144x256, int4_g128>, !lm.weight<20x256, bf16>) outs(%y0, %y1 : !kernel.activation<144, f32>, !kernel.activation<20, f32>) attributes {aux_counts = array<i64: 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -44,8 +44,8 @@ kernel.func @projections(%x: !kernel.rows<256, bf16>, %w0: !lm.weight<144x256, i
 // CHECK:             [&](i32 token, i32 row, const float (&sum)[2], const float (&held)[1]) {
 // CHECK:       // gate_up_prefill: {{.*}}, at most 64
 // CHECK-NEXT:  // gate_up_wgmma: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0{{$}}
-kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %w1: !lm.weight<96x64, q4_0>, %y: !kernel.rows<96, bf16>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.rows<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @gate_up(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %w1: !lm.weight<96x64, q4_0>, %y: !kernel.activation<96, bf16>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0, %w1 : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>) outs(%y : !kernel.activation<96, bf16>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32):
     %m = arith.mulf %g, %u : f32
     kernel.yield %m : f32
@@ -74,8 +74,8 @@ kernel.func @gate_up(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<96x64, q4_0>, %
 // CHECK-NEXT:  }
 // CHECK:       // down_wgmma128: grid 1 * 1 / 1, tokens * 1 / 128; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0, at most 128{{$}}
 // CHECK-NEXT:  // down_wgmma: grid 1 * 1 / 1, tokens * 1 / 256; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0{{$}}
-kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+kernel.func @down(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0 : !lm.weight<64x64, bf16>) aux(%y : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %r: f32):
     %s = arith.addf %acc, %r : f32
     kernel.yield %s : f32
@@ -91,8 +91,8 @@ kernel.func @down(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<64x64, bf16>, %y: 
 // CHECK:         matmul_wgmma_fp8<256, 1>(weights, xFp8, 144, tile, first, &batch->tokens, shared,
 // CHECK:       // eighth_t64: {{.*}}, at most 64
 // CHECK-NEXT:  // eighth_wgmma_fp8: grid 1 * 2 / 1, tokens * 1 / 128; 384 threads, 67648 bytes{{$}}
-kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %y: !kernel.rows<144, f32>, %e: !kernel.rows<256, fp8>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @eighth(%x: !kernel.activation<256, bf16>, %w: !lm.weight<144x256, fp8>, %y: !kernel.activation<144, f32>, %e: !kernel.activation<256, fp8>) {
+  kernel.matmul %x : !kernel.activation<256, bf16> weights(%w : !lm.weight<144x256, fp8>) outs(%y : !kernel.activation<144, f32>) fp8(%e : !kernel.activation<256, fp8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -103,8 +103,8 @@ kernel.func @eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<144x256, fp8>, %
 // CHECK-LABEL: // rows: fp8_rows
 // CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens);
 // CHECK:       // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
-kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
-  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>}
+kernel.func @rows(%x: !kernel.activation<256, bf16>, %e: !kernel.activation<256, fp8>) {
+  kernel.fp8_rows %x : !kernel.activation<256, bf16> outs(%e : !kernel.activation<256, fp8>) {extent = #kernel.extent<tokens>}
   kernel.return
 }
 
@@ -126,8 +126,8 @@ kernel.func @rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
 // CHECK-NEXT:      held[0] = vector0[expert * 96 + row];
 // CHECK:       // expert_gate_up_prefill: grid 1 * 2 / 1, tokens * 8 / 32; 256 threads, 49152 bytes, at most 512
 // CHECK-NEXT:  // expert_gate_up_wgmma: grid 1 * 2 / 1, tokens * 8 / 64; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0, 8 a token{{$}}
-kernel.func @expert_gate_up(%x: !kernel.rows<100, bf16>, %w0: !lm.weight<64x72x100, q4_0>, %w1: !lm.weight<64x72x100, q4_0>, %b0: !lm.weight<64x72x1, f32>, %y: !kernel.rows<72, bf16>, %r: !kernel.routes<64, 8>) {
-  kernel.matmul %x : !kernel.rows<100, bf16> weights(%w0, %w1 : !lm.weight<64x72x100, q4_0>, !lm.weight<64x72x100, q4_0>) aux(%b0 : !lm.weight<64x72x1, f32>) outs(%y : !kernel.rows<72, bf16>) of %r : !kernel.routes<64, 8> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @expert_gate_up(%x: !kernel.activation<100, bf16>, %w0: !lm.weight<64x72x100, q4_0>, %w1: !lm.weight<64x72x100, q4_0>, %b0: !lm.weight<64x72x1, f32>, %y: !kernel.activation<72, bf16>, %r: !kernel.routes<64, 8>) {
+  kernel.matmul %x : !kernel.activation<100, bf16> weights(%w0, %w1 : !lm.weight<64x72x100, q4_0>, !lm.weight<64x72x100, q4_0>) aux(%b0 : !lm.weight<64x72x1, f32>) outs(%y : !kernel.activation<72, bf16>) of %r : !kernel.routes<64, 8> attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32, %b: f32):
     %a = arith.addf %g, %b : f32
     %m = arith.mulf %a, %u : f32
@@ -144,8 +144,8 @@ kernel.func @expert_gate_up(%x: !kernel.rows<100, bf16>, %w0: !lm.weight<64x72x1
 // CHECK:       // expert_down_prefill: grid 1 * 2 / 1, tokens * 2 / 32; 256 threads, 49152 bytes, at most 192
 // CHECK-NEXT:  // expert_down_wgmma128: grid 1 * 2 / 1, tokens * 2 / 64; 384 threads, 139360 bytes, clusters of 2, boxes of 64 rows of operand 0, 2 a token, at most 384
 // CHECK-NEXT:  // expert_down_wgmma: grid 1 * 2 / 1, tokens * 2 / 128; 384 threads, 229448 bytes, clusters of 2, boxes of 128 rows of operand 0, 2 a token{{$}}
-kernel.func @expert_down(%x: !kernel.rows<64, bf16>, %w: !lm.weight<5x160x64, bf16>, %y: !kernel.rows<160, f32>, %r: !kernel.routes<5, 2>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<5x160x64, bf16>) outs(%y : !kernel.rows<160, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @expert_down(%x: !kernel.activation<64, bf16>, %w: !lm.weight<5x160x64, bf16>, %y: !kernel.activation<160, f32>, %r: !kernel.routes<5, 2>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<5x160x64, bf16>) outs(%y : !kernel.activation<160, f32>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -160,8 +160,8 @@ kernel.func @expert_down(%x: !kernel.rows<64, bf16>, %w: !lm.weight<5x160x64, bf
 // CHECK:         matmul_experts_fp8<256, 1>(weights, 38016, xFp8, 144, tile, tiles, shared,
 // CHECK:       // expert_eighth_prefill: {{.*}}, at most 192
 // CHECK-NEXT:  // expert_eighth_wgmma_fp8: grid 1 * 2 / 1, tokens * 2 / 64; 384 threads, 67648 bytes{{$}}
-kernel.func @expert_eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x144x256, fp8>, %y: !kernel.rows<144, f32>, %e: !kernel.rows<256, fp8>, %r: !kernel.routes<5, 2>) {
-  kernel.matmul %x : !kernel.rows<256, bf16> weights(%w : !lm.weight<5x144x256, fp8>) outs(%y : !kernel.rows<144, f32>) fp8(%e : !kernel.rows<256, fp8>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @expert_eighth(%x: !kernel.activation<256, bf16>, %w: !lm.weight<5x144x256, fp8>, %y: !kernel.activation<144, f32>, %e: !kernel.activation<256, fp8>, %r: !kernel.routes<5, 2>) {
+  kernel.matmul %x : !kernel.activation<256, bf16> weights(%w : !lm.weight<5x144x256, fp8>) outs(%y : !kernel.activation<144, f32>) fp8(%e : !kernel.activation<256, fp8>) of %r : !kernel.routes<5, 2> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -171,7 +171,7 @@ kernel.func @expert_eighth(%x: !kernel.rows<256, bf16>, %w: !lm.weight<5x144x256
 // CHECK-LABEL: // expert_rows: fp8_rows
 // CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens * 2);
 // CHECK:       // expert_rows: grid tokens * 2 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
-kernel.func @expert_rows(%x: !kernel.rows<256, bf16>, %e: !kernel.rows<256, fp8>) {
-  kernel.fp8_rows %x : !kernel.rows<256, bf16> outs(%e : !kernel.rows<256, fp8>) {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
+kernel.func @expert_rows(%x: !kernel.activation<256, bf16>, %e: !kernel.activation<256, fp8>) {
+  kernel.fp8_rows %x : !kernel.activation<256, bf16> outs(%e : !kernel.activation<256, fp8>) {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
   kernel.return
 }

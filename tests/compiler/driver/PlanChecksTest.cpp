@@ -52,7 +52,7 @@ protected:
     context.loadAllAvailableDialects();
     context.disableMultithreading();
     model = parseSourceFile<ModuleOp>(
-        test::sourceDir() + "/tests/passes/slow_machine/Inputs/model.mlir", &context);
+        test::sourceDir() + "/tests/passes/plan_interpreter/Inputs/model.mlir", &context);
     EXPECT_TRUE(model && run(*model, buildFusion));
   }
 

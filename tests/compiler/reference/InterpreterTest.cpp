@@ -49,7 +49,7 @@ std::vector<float> joined(std::vector<float> a, const std::vector<float> &b) {
 
 } // namespace
 
-TEST(Interpreter, ChunksAndCompanyChangeNoBit) {
+TEST(Interpreter, ChunksAndBatchChangeNoBit) {
   Program program(programOf(kLayer));
   ASSERT_TRUE(program.interpreter);
   std::vector<float> whole = program.run({{0, 1, 2, 3, 4, 5}, {}, {}, {}});
@@ -91,7 +91,7 @@ TEST(Interpreter, AFusedOpIsTheOpsOfItsRegion) {
 // The cost of an encoding does not concern lm.
 TEST(Interpreter, RoundedRowsHaveTheSameValues) {
   std::string rounded = with(kLayer, "%z = lm.linear %a, %o : tensor<?x8xf32>,",
-                             R"(%h = lm.round %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">
+                             R"(%h = lm.cast %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">
     %z = lm.linear %h, %o : tensor<?x8xf32, "q8">,)");
   Program plain(programOf(kLayer)), other(programOf(rounded));
   ASSERT_TRUE(other.interpreter);

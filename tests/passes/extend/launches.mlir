@@ -6,7 +6,7 @@
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 // REMARK: [Passed] few_norms | Category:fusion | {{.*}}Remark="computed by 2 projections in steps of at most 2"
 // CHECK-LABEL: kernel.func @q_norm(
-// CHECK-NEXT:    kernel.rowwise {{.*}} -> !kernel.flow<64, bf16>
+// CHECK-NEXT:    kernel.rowwise {{.*}} -> !kernel.fused<64, bf16>
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.when [tokens <= 2] {
 // CHECK-NEXT:      plan.launch @q_norm
@@ -16,7 +16,7 @@
 // CHECK-NEXT:      plan.launch @q
 // CHECK-NEXT:      plan.launch @pair
 // CHECK-NEXT:    }
-// The section @plain has one reader alone, and so is not meant.
+// The section @plain has one consumer alone, and so is not meant.
 // CHECK:       plan.section @plain {
 // CHECK-NEXT:    plan.launch @norm
 
@@ -37,15 +37,15 @@
 // PLANNED: [Missed] few_norms {{.*}}Reason="the program is already planned: launches are composed at the point pre-plan"
 
 // Launches that are no norms, and a step of no tokens.
-// RUN: sed -e 's/kernel.rowwise/kernel.matmul/;/MakesRows/d;/MakesWidth/d;/HasReaders/d;/CanGo/d' %t.pdll > %t.other.pdll
+// RUN: sed -e 's/kernel.rowwise/kernel.matmul/;/ProducesRows/d;/ProducesWidth/d;/HasConsumers/d;/CanFuse/d' %t.pdll > %t.other.pdll
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.other.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: [Missed] few_norms {{.*}}Reason="its anchor is not kernel.rowwise, the only kernel that can be fused into its consumers"
 // RUN: sed -e 's/attr<"2">); };/attr<"0">); };/' %t.pdll > %t.zero.pdll
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.zero.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: [Missed] few_norms {{.*}}Reason="steps have at least one token
 
-kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @norm(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -56,23 +56,23 @@ kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
   }
   kernel.return
 }
-kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @q(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
-kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16, frag16>, %w1: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16, frag16>, !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @pair(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<32x64, bf16, frag16>, %w1: !lm.weight<32x64, bf16, frag16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16, frag16>, !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32):
     %p = arith.mulf %g, %u : f32
     kernel.yield %p : f32
   }
   kernel.return
 }
-kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
+kernel.func @widen(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %r: !kernel.activation<32, f32>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) aux(%r : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32, %a: f32):
     kernel.yield %acc : f32
   }

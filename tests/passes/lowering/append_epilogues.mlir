@@ -4,9 +4,9 @@
 
 // CHECK: remark: [Passed] append_epilogue | Category:fusion | {{.*}}Remark="done by the projections in steps of at most 8"
 // CHECK-LABEL: kernel.func @qkv_append(
-// CHECK-SAME:    %[[Q:[^:]+]]: !kernel.rows<64, f32>, %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.rows<64, f32>) {
-// CHECK:         %[[F:.+]]:3 = kernel.matmul {{.*}} -> !kernel.flow<64, f32>, !kernel.flow<64, f32>, !kernel.flow<64, f32> attributes
-// CHECK:         %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %[[T]] : !kernel.rows<64, f32> into %[[KV]] {{{.*}}style = #lm.rope_style<half>
+// CHECK-SAME:    %[[Q:[^:]+]]: !kernel.activation<64, f32>, %[[KV:[^:]+]]: !kernel.kv_pool<1, 64, bf16>, %[[T:[^:]+]]: !kernel.activation<64, f32>) {
+// CHECK:         %[[F:.+]]:3 = kernel.matmul {{.*}} -> !kernel.fused<64, f32>, !kernel.fused<64, f32>, !kernel.fused<64, f32> attributes
+// CHECK:         %[[R:.+]] = kernel.rope_append %[[F]]#0, %[[F]]#1, %[[F]]#2 table %[[T]] : !kernel.activation<64, f32> into %[[KV]] {{{.*}}style = #lm.rope_style<half>
 // CHECK-NEXT:    kernel.store %[[R]] : <64, f32> into %[[Q]] : <64, f32>
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.when [tokens <= 8] {
@@ -16,8 +16,8 @@
 // CHECK-NEXT:      plan.launch @rope [#plan.buffer<@q>, #plan.buffer<@k>, #plan.buffer<@v>, #plan.buffer<@t>, #plan.state<0>]
 // CHECK-NEXT:    }
 
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16, frag16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16, frag16>, !lm.weight<64x64, bf16, frag16>, !lm.weight<64x64, bf16, frag16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16, frag16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16, frag16>, !lm.weight<64x64, bf16, frag16>, !lm.weight<64x64, bf16, frag16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -29,8 +29,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16, frag16>
   }
   kernel.return
 }
-kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+kernel.func @rope(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {

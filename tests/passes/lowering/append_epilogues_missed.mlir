@@ -8,8 +8,8 @@
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="rows of k or v have another use"
 // CHECK-NOT: plan.when
 
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -21,8 +21,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   }
   kernel.return
 }
-kernel.func @normed(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+kernel.func @normed(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %n: !lm.weight<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> q_norm %n : !lm.weight<64, f32> k_norm %n : !lm.weight<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -45,8 +45,8 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 
 // -----
 
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -58,8 +58,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   }
   kernel.return
 }
-kernel.func @f32(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f32>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f32>
+kernel.func @f32(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, f32>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, f32>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -83,8 +83,8 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 // -----
 
 // Half of it rotates.
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -96,8 +96,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   }
   kernel.return
 }
-kernel.func @partial(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<32, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+kernel.func @partial(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<32, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<32, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -120,12 +120,12 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 
 // -----
 
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
   kernel.return
 }
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -137,8 +137,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   }
   kernel.return
 }
-kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+kernel.func @rope(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
@@ -168,12 +168,12 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 
 // -----
 
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 0.125 : f32}
   kernel.return
 }
-kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.rows<64, f32>, %y1: !kernel.rows<64, f32>, %y2: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
+kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }, {
@@ -185,8 +185,8 @@ kernel.func @qkv(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !
   }
   kernel.return
 }
-kernel.func @rope(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16>
+kernel.func @rope(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16>
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, max_positions = 8 : i64} {

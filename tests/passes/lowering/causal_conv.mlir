@@ -1,10 +1,10 @@
 // A short convolution between two gates: three projections in one launch, the products row by row, the convolution with the
 // state of its layer. The gated rows are made as the output's projection reads them, and its residual is added there.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: kernel.func @conv_0(
-// CHECK-SAME:    %[[X:.*]]: !kernel.rows<64, f32>, %[[W:.*]]: !lm.weight<192, f32>, %[[B:.*]]: !lm.weight<64, f32>, %[[S:.*]]: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %[[Y:.*]]: !kernel.rows<64, f32>)
+// CHECK-SAME:    %[[X:.*]]: !kernel.activation<64, f32>, %[[W:.*]]: !lm.weight<192, f32>, %[[B:.*]]: !lm.weight<64, f32>, %[[S:.*]]: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %[[Y:.*]]: !kernel.activation<64, f32>)
 // CHECK:         kernel.causal_conv %[[X]], %[[W]] bias %[[B]] : !lm.weight<64, f32> over %[[S]] : <64, f32>, <192, f32>, <#lm.fixed<[x: 2x64 x f32]>> outs(%[[Y]] : <64, f32>)
 // CHECK:       plan.section @conv {
 // CHECK:         plan.launch @projections_0 {{.*}} #plan.buffer<@[[GATE:.*]]>, #plan.buffer<@[[OTHER:.*]]>, #plan.buffer<@[[IN:.*]]>]

@@ -1,4 +1,4 @@
-// A matrix lies as the target says that sees all of its readers: the embedding is tied, gathered in one section and multiplied
+// A matrix lies as the target says that sees all of its consumers: the embedding is tied, gathered in one section and multiplied
 // in another, and two layers pass theirs to one kernel. What rows of f32 meet lies in panels on GPUs too. Vectors have no layout. Bytes of a step are those of the layout: 2 panels
 // or 3 tiles of the head, 2176 or 3264, and for each layer a matrix of 8192 and a vector of 256.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts,plan.program(plan-count-traffic))' | FileCheck %s --check-prefixes=CHECK,CPU -DL=panel32
@@ -23,20 +23,20 @@
 // CHECK:       plan.weight @bias : !lm.weight<64, f32>
 // CHECK:       plan.weight @spare : !lm.weight<16x64, q8_0, [[L]]>
 
-kernel.func @embed(%w: !lm.weight<40x64, int4_g64>, %y: !kernel.rows<64, f32>) {
-  kernel.gather %w : !lm.weight<40x64, int4_g64> outs(%y : !kernel.rows<64, f32>) {scale = 1.0 : f32}
+kernel.func @embed(%w: !lm.weight<40x64, int4_g64>, %y: !kernel.activation<64, f32>) {
+  kernel.gather %w : !lm.weight<40x64, int4_g64> outs(%y : !kernel.activation<64, f32>) {scale = 1.0 : f32}
   kernel.return
 }
-kernel.func @layer(%x: !kernel.rows<64, f32>, %w: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+kernel.func @layer(%x: !kernel.activation<64, f32>, %w: !lm.weight<64x64, bf16>, %b: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, f32> weights(%w : !lm.weight<64x64, bf16>) aux(%b : !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %c: f32):
     %s = arith.addf %a, %c : f32
     kernel.yield %s : f32
   }
   kernel.return
 }
-kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, int4_g64>, %y: !kernel.rows<40, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, int4_g64>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, f32>, %w: !lm.weight<40x64, int4_g64>, %y: !kernel.activation<40, f32>) {
+  kernel.matmul %x : !kernel.activation<64, f32> weights(%w : !lm.weight<40x64, int4_g64>) outs(%y : !kernel.activation<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

@@ -5,14 +5,14 @@
 // On CPUs the keys are of greedy steps, which write no logits; others leave the largest of each 32 values as well: of a vocabulary
 // of 32 there is one panel.
 // MAXIMA-LABEL: kernel.func @head(
-// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes
+// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.fused<32, f32> attributes
 // MAXIMA:         kernel.store %[[F]] : <32, f32> into %{{[^ ]+}} : <32, f32>
 // MAXIMA-NEXT:    kernel.panel_maxima %[[F]] : <32, f32> into %{{[^ ]+}} : <1, f32>
 // MAXIMA-LABEL: kernel.func @head_keys(
-// MAXIMA-SAME:    %{{[^:]+}}: !kernel.rows<64, bf16>, %{{[^:]+}}: !lm.weight<32x64, bf16>, %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes
+// MAXIMA-SAME:    %{{[^:]+}}: !kernel.activation<64, bf16>, %{{[^:]+}}: !lm.weight<32x64, bf16>, %[[KEYS:[^:]+]]: !kernel.activation<1, key>) {
+// MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.fused<32, f32> attributes
 // MAXIMA-NOT:     kernel.store
-// MAXIMA:         kernel.argmax %[[F]] : !kernel.flow<32, f32> keys %[[KEYS]] : <1, key>
+// MAXIMA:         kernel.argmax %[[F]] : !kernel.fused<32, f32> keys %[[KEYS]] : <1, key>
 // MAXIMA:       plan.buffer @logit_maxima per_row 128 persistent
 // MAXIMA:       plan.when [mode = greedy] {
 // MAXIMA-NEXT:    plan.launch @head_keys [#plan.buffer<@n>, #plan.weight<@m>, #plan.buffer<@greedy_keys>]
@@ -24,10 +24,10 @@
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | {{.*}}Reason="2 launches write the logits"
 // CHECK-DAG:   [Missed] head_argmax | Category:fusion | {{.*}}Reason="the logits do not come from a single projection"
 // CHECK-LABEL: kernel.func @head_keys(
-// CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.rows<1, key>) {
-// CHECK:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.flow<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}
+// CHECK-SAME:    %[[KEYS:[^:]+]]: !kernel.activation<1, key>) {
+// CHECK:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.fused<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>}
 // CHECK:         kernel.store %[[F]] : <32, f32> into %{{[^ ]+}} : <32, f32>
-// CHECK-NEXT:    kernel.argmax %[[F]] : !kernel.flow<32, f32> keys %[[KEYS]] : <1, key>
+// CHECK-NEXT:    kernel.argmax %[[F]] : !kernel.fused<32, f32> keys %[[KEYS]] : <1, key>
 // CHECK:       plan.program @p attributes {
 // CHECK:       plan.buffer @greedy_keys per_row 64 persistent
 // CHECK:       plan.when [rows <= 32] {
@@ -37,8 +37,8 @@
 // CHECK:       plan.entry @generate modes [logits, greedy] {
 // CHECK:         plan.output logits f32 @y
 // CHECK-NEXT:    plan.output keys key @greedy_keys
-kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
@@ -61,15 +61,15 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
 
 // What is largest is known after the second launch only.
 // CHECK-NOT: greedy_keys
-kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
-kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = #kernel.extent<rows>} {
+kernel.func @negate(%x: !kernel.activation<32, f32>, %y: !kernel.activation<32, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, f32>) attributes {extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     %b = arith.negf %a : f32
     kernel.yield %b : f32
@@ -92,8 +92,8 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
 
 // -----
 
-kernel.func @negate(%x: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {extent = #kernel.extent<rows>} {
+kernel.func @negate(%x: !kernel.activation<32, f32>, %y: !kernel.activation<32, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, f32>) attributes {extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     %b = arith.negf %a : f32
     kernel.yield %b : f32

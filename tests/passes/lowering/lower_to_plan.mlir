@@ -1,14 +1,14 @@
 // A whole layer: eight launches in fast precision, one projection's rows as int8, the residual in place, the head's
 // rows as two planes. In exact precision rows are f32. Launches and bytes per step are counted here.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
 
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=CUDA
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=f16})' 2>&1 | FileCheck %s --check-prefix=KV
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=fp8})' | FileCheck %s --check-prefix=KV8
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{kv=fp8})' 2>&1 | FileCheck %s --check-prefix=KV8-CPU
 
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm.model(lm-choose-forms{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=FP8
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda})' | FileCheck %s --check-prefix=FP8
 
 // FP8 projections that may multiply in fp8 get their rows twice: written once for all that read them, in a launch before.
 // FP8-LABEL:  kernel.func @projections_0
@@ -22,10 +22,10 @@
 // FP8:        plan.section @end {
 
 // CHECK-LABEL: kernel.func @projections_0
-// CHECK-SAME:    !kernel.rows<64, q8>
+// CHECK-SAME:    !kernel.activation<64, q8>
 // CHECK:         kernel.matmul
 // CHECK-LABEL: kernel.func @gate_up_0
-// CHECK-SAME:    !kernel.rows<96, q8>
+// CHECK-SAME:    !kernel.activation<96, q8>
 // CHECK:         kernel.matmul {{.*}} pair
 // CHECK:         math.exp
 // CHECK-LABEL: plan.program @m
@@ -58,13 +58,13 @@
 
 // On GPUs every projection reads bf16 rows, which who makes them writes: no launch converts.
 // CUDA-LABEL:   kernel.func @norm_0
-// CUDA-SAME:      !kernel.rows<64, bf16>
+// CUDA-SAME:      !kernel.activation<64, bf16>
 // CUDA-LABEL:   kernel.func @projections_0
-// CUDA-SAME:      !kernel.rows<64, bf16>
+// CUDA-SAME:      !kernel.activation<64, bf16>
 // CUDA-LABEL:   kernel.func @attention_0
-// CUDA-SAME:      !kernel.kv_pool<2, 16, bf16>, {{.*}}!kernel.rows<64, bf16>
+// CUDA-SAME:      !kernel.kv_pool<2, 16, bf16>, {{.*}}!kernel.activation<64, bf16>
 // CUDA-LABEL:   kernel.func @gate_up_0
-// CUDA-SAME:      !kernel.rows<96, bf16>
+// CUDA-SAME:      !kernel.activation<96, bf16>
 // CUDA-NOT:     q8
 // CUDA:         plan.section @layer {
 // CUDA-COUNT-8:   plan.launch

@@ -6,11 +6,11 @@
 // CHECK: remark: [Passed] norm_prologue | Category:fusion | {{.*}}Remark="computed by 2 projections in steps of at most 4"
 
 // CHECK-LABEL: kernel.func @q_norm(
-// CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16, frag16>, %{{[^:]+}}: !kernel.rows<32, f32>, %[[IN:[^:]+]]: !kernel.rows<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
-// CHECK-NEXT:    %[[X:.+]] = kernel.rowwise ins(%[[IN]], %[[W]] : !kernel.rows<64, f32>, !lm.weight<64, f32>) -> !kernel.flow<64, bf16>
+// CHECK-SAME:    %{{[^:]+}}: !lm.weight<32x64, bf16, frag16>, %{{[^:]+}}: !kernel.activation<32, f32>, %[[IN:[^:]+]]: !kernel.activation<64, f32>, %[[W:[^:]+]]: !lm.weight<64, f32>) {
+// CHECK-NEXT:    %[[X:.+]] = kernel.rowwise ins(%[[IN]], %[[W]] : !kernel.activation<64, f32>, !lm.weight<64, f32>) -> !kernel.fused<64, bf16>
 // CHECK-NEXT:    ^bb0(%{{.+}}: f32, %{{.+}}: f32):
 // CHECK:           kernel.row_stat mean
-// CHECK:         kernel.matmul %[[X]] : !kernel.flow<64, bf16> weights(
+// CHECK:         kernel.matmul %[[X]] : !kernel.fused<64, bf16> weights(
 // CHECK-LABEL: kernel.func @pair_norm(
 // CHECK:       plan.section @layer {
 // CHECK-NEXT:    plan.when [tokens <= 4] {
@@ -21,12 +21,12 @@
 // CHECK-NEXT:      plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>]
 // CHECK-NEXT:      plan.launch @pair [
 // CHECK-NEXT:    }
-// The section @plain has none: there the reader counts logits rows.
+// The section @plain has none: there the consumer counts logits rows.
 // CHECK:       plan.section @plain {
 // CHECK-NEXT:    plan.launch @norm
 
-kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x, %w : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @norm(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     %s = arith.mulf %a, %a : f32
     %m = kernel.row_stat mean %s : f32
@@ -37,23 +37,23 @@ kernel.func @norm(%x: !kernel.rows<64, f32>, %w: !lm.weight<64, f32>, %y: !kerne
   }
   kernel.return
 }
-kernel.func @q(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
+kernel.func @q(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }
   kernel.return
 }
-kernel.func @pair(%x: !kernel.rows<64, bf16>, %w0: !lm.weight<32x64, bf16, frag16>, %w1: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16, frag16>, !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, pair} {
+kernel.func @pair(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<32x64, bf16, frag16>, %w1: !lm.weight<32x64, bf16, frag16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w0, %w1 : !lm.weight<32x64, bf16, frag16>, !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated} {
   ^bb0(%g: f32, %u: f32):
     %p = arith.mulf %g, %u : f32
     kernel.yield %p : f32
   }
   kernel.return
 }
-kernel.func @widen(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %r: !kernel.rows<32, f32>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) aux(%r : !kernel.rows<32, f32>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
+kernel.func @widen(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %r: !kernel.activation<32, f32>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) aux(%r : !kernel.activation<32, f32>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32, %a: f32):
     kernel.yield %acc : f32
   }

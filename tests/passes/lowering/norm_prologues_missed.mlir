@@ -7,29 +7,29 @@
 // CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="it and a consumer of its rows count differently: one tokens, the other logits rows"
 // CHECK-NOT: plan.when
 
-kernel.func @round(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @round(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
-kernel.func @select(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<rows>, gather} {
+kernel.func @select(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, bf16>) attributes {extent = #kernel.extent<rows>, gather} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }
   kernel.return
 }
-kernel.func @both(%x: !kernel.rows<64, f32>, %z: !kernel.rows<64, f32>, %y: !kernel.rows<64, bf16>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%z, %y : !kernel.rows<64, f32>, !kernel.rows<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @both(%x: !kernel.activation<64, f32>, %z: !kernel.activation<64, f32>, %y: !kernel.activation<64, bf16>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%z, %y : !kernel.activation<64, f32>, !kernel.activation<64, bf16>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a, %a : f32, f32
   }
   kernel.return
 }
-kernel.func @residual(%x: !kernel.rows<64, bf16>, %w: !lm.weight<64x64, bf16>, %r: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<64x64, bf16>) aux(%r : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
+kernel.func @residual(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %r: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<64x64, bf16>) aux(%r : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32, %a: f32):
     %s = arith.addf %acc, %a : f32
     kernel.yield %s : f32

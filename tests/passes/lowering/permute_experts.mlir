@@ -1,10 +1,10 @@
 // Columns of experts in another order. Where nobody reads rows of experts but in that order, they are those of tokens
 // (@alone), else those that were brought to the experts (@both); an order that all experts have needs no routes (@same).
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 
-// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.rows<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {extent = #kernel.extent<tokens>}
-// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.rows<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {dispatched, extent = #kernel.extent<tokens>}
-// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.rows<64, q8>) to {{.*}} by {{.*}} : !lm.weight<64, f32> attributes {extent = #kernel.extent<tokens>}
+// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {extent = #kernel.extent<tokens>}
+// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {dispatched, extent = #kernel.extent<tokens>}
+// CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<64, f32> attributes {extent = #kernel.extent<tokens>}
 // CHECK-LABEL: plan.section @alone {
 // CHECK:         plan.launch @group_routes_0
 // CHECK-NEXT:    plan.launch @permute_0 [#plan.buffer<@[[N:.*]]>, #plan.layer_weight<3>, #plan.buffer<@{{.*}}>, #plan.buffer<@routes>]

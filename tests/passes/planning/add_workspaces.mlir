@@ -15,17 +15,17 @@
 // CHECK:         plan.launch @large [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@a>, #plan.buffer<@workspace>]{{$}}
 // CHECK-NEXT:    plan.launch @small [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@b>, #plan.buffer<@workspace>] no_barrier
 // CHECK-NEXT:    plan.launch @near [#plan.buffer<@q>, #plan.state<0>, #plan.buffer<@c>]{{$}}
-kernel.func @large(%q: !kernel.rows<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<128, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<128, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<128, bf16>) {heads = 2 : i64, scale = 1.0 : f32}
+kernel.func @large(%q: !kernel.activation<128, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<128, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<128, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<128, bf16>) {heads = 2 : i64, scale = 1.0 : f32}
   kernel.return
 }
-kernel.func @small(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @small(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
 // A window of two runs is one block's.
-kernel.func @near(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.rows<64, bf16>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.rows<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32, window = 512 : i64}
+kernel.func @near(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32, window = 512 : i64}
   kernel.return
 }
 plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, max_positions = 8 : i64} {

@@ -13,28 +13,28 @@
 
 // CHECK: plan.program @p attributes {bytes_per_step = array<i64: 16896, 3584, 512>, {{.*}} launches = 6 : i64
 
-kernel.func @embed(%w: !lm.weight<40x64, f32, panel32>, %y: !kernel.rows<64, f32>) {
-  kernel.gather %w : !lm.weight<40x64, f32, panel32> outs(%y : !kernel.rows<64, f32>) {scale = 1.0 : f32}
+kernel.func @embed(%w: !lm.weight<40x64, f32, panel32>, %y: !kernel.activation<64, f32>) {
+  kernel.gather %w : !lm.weight<40x64, f32, panel32> outs(%y : !kernel.activation<64, f32>) {scale = 1.0 : f32}
   kernel.return
 }
-kernel.func @norm(%x: !kernel.rows<64, f32>, %n: !lm.weight<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x, %n : !kernel.rows<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @norm(%x: !kernel.activation<64, f32>, %n: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x, %n : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32, %b: f32):
     %0 = arith.mulf %a, %b : f32
     kernel.yield %0 : f32
   }
   kernel.return
 }
-kernel.func @append(%q: !kernel.rows<64, f32>, %k: !kernel.rows<64, f32>, %v: !kernel.rows<64, f32>, %t: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>) {
-  kernel.rope_append %q, %k, %v table %t : !kernel.rows<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16>
+kernel.func @append(%q: !kernel.activation<64, f32>, %k: !kernel.activation<64, f32>, %v: !kernel.activation<64, f32>, %t: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>) {
+  kernel.rope_append %q, %k, %v table %t : !kernel.activation<64, f32> into %kv {heads = 1 : i64, style = #lm.rope_style<half>} : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, f16>
   kernel.return
 }
-kernel.func @attend(%q: !kernel.rows<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>, %y: !kernel.rows<64, f32>) {
-  kernel.attention %q, %kv : !kernel.rows<64, f32>, !kernel.kv_pool<1, 64, f16> outs(%y : !kernel.rows<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
+kernel.func @attend(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, f16>, %y: !kernel.activation<64, f32>) {
+  kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, f16> outs(%y : !kernel.activation<64, f32>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
-kernel.func @head(%x: !kernel.rows<64, f32>, %w: !lm.weight<40x64, f32, panel32>, %y: !kernel.rows<40, f32>) {
-  kernel.matmul %x : !kernel.rows<64, f32> weights(%w : !lm.weight<40x64, f32, panel32>) outs(%y : !kernel.rows<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, f32>, %w: !lm.weight<40x64, f32, panel32>, %y: !kernel.activation<40, f32>) {
+  kernel.matmul %x : !kernel.activation<64, f32> weights(%w : !lm.weight<40x64, f32, panel32>) outs(%y : !kernel.activation<40, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

@@ -10,36 +10,36 @@
 // CHECK-LABEL: kernel.func @c({{.*}} attributes {counts = #kernel.counts<9>} {
 // CHECK-LABEL: kernel.func @d({{.*}}f32>) {
 // CHECK-NOT:   kernel.func
-kernel.func @a(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @a(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }
   kernel.return
 }
-kernel.func @b(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @b(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }
   kernel.return
 }
-kernel.func @c(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @c(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }
   kernel.return
 }
-kernel.func @d(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @d(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }
   kernel.return
 }
-kernel.func @never(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @never(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%e: f32):
     kernel.yield %e : f32
   }

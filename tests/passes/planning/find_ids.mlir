@@ -31,11 +31,11 @@
 // PLANNED-DAG:  plan.buffer @draw_sums per_row 12352 at 0 persistent
 // PLANNED-DAG:  plan.buffer @y per_row 128 at {{[0-9]+$}}
 
-// CHECK-LABEL: kernel.func @argmax(%{{.*}}: !kernel.rows<32, f32>, %{{.*}}: !kernel.rows<1, key>) {
-// CHECK-NEXT:    kernel.argmax %{{.*}} : !kernel.rows<32, f32> keys %{{.*}} : <1, key>{{$}}
+// CHECK-LABEL: kernel.func @argmax(%{{.*}}: !kernel.activation<32, f32>, %{{.*}}: !kernel.activation<1, key>) {
+// CHECK-NEXT:    kernel.argmax %{{.*}} : !kernel.activation<32, f32> keys %{{.*}} : <1, key>{{$}}
 // CHECK-LABEL: kernel.func @argmax_finish(
 // CHECK-LABEL: kernel.func @draw_weigh(
-// CHECK-SAME:    !kernel.rows<12352, bytes>
+// CHECK-SAME:    !kernel.activation<12352, bytes>
 // CHECK-LABEL: kernel.func @draw_ids(
 // CHECK-LABEL: plan.program @p
 // CHECK-DAG:     plan.buffer @greedy_keys per_row 64 persistent
@@ -60,8 +60,8 @@
 // CHECK-NEXT:      plan.output logits f32 @y
 // CHECK-NEXT:      plan.output ids i32 @greedy_ids
 // CHECK-NEXT:    }
-kernel.func @head(%x: !kernel.rows<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.rows<32, f32>) {
-  kernel.matmul %x : !kernel.rows<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.rows<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
+kernel.func @head(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16, frag16>, %y: !kernel.activation<32, f32>) {
+  kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16, frag16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {
   ^bb0(%acc: f32):
     kernel.yield %acc : f32
   }

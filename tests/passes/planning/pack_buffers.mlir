@@ -10,8 +10,8 @@
 // CHECK-DAG:  plan.buffer @d per_row 256 at 0
 // CHECK-NOT:  @unused
 
-kernel.func @copy(%x: !kernel.rows<64, f32>, %y: !kernel.rows<64, f32>) {
-  kernel.rowwise ins(%x : !kernel.rows<64, f32>) outs(%y : !kernel.rows<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+kernel.func @copy(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f32>) {
+  kernel.rowwise ins(%x : !kernel.activation<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
     kernel.yield %a : f32
   }

@@ -175,7 +175,7 @@ TEST_F(ExecutorTest, locksWeightsAndMemory) {
   auto executor = Executor::create(openEngine(path), locked());
   if (!executor)
     GTEST_SKIP() << executor.error().format();
-  const runtime::MemoryStatement &memory = (*executor)->memory();
+  const runtime::MemoryPlan &memory = (*executor)->memory();
   EXPECT_GT(memory.read, 0u);
   EXPECT_EQ(memory.lockable(), memory.read + memory.arena + memory.kv + memory.scratch);
   EXPECT_GE(lockedMemory() - before, memory.lockable());
@@ -190,10 +190,10 @@ TEST_F(ExecutorTest, locksWeightsAndMemory) {
 /// Locked weights cannot be reclaimed, so they count as memory.
 TEST_F(ExecutorTest, lockedWeightsCountAsMemory) {
   auto engine = openEngine(path);
-  auto statement = runtime::memoryStatement(*engine, locked());
-  ASSERT_TRUE(statement);
-  EXPECT_EQ(statement->kept(), statement->allocated() + statement->read);
-  const uint64_t allowed = statement->kept() - 1;
+  auto memoryPlan = runtime::memoryPlan(*engine, locked());
+  ASSERT_TRUE(memoryPlan);
+  EXPECT_EQ(memoryPlan->kept(), memoryPlan->allocated() + memoryPlan->read);
+  const uint64_t allowed = memoryPlan->kept() - 1;
   auto executor = Executor::create(engine, locked(), std::nullopt, allowed);
   ASSERT_FALSE(executor);
   EXPECT_EQ(executor.error().code, "E0502");
@@ -246,9 +246,9 @@ TEST_F(ExecutorTest, memoryIsRefusedWithTheSum) {
       << executor.error().why;
 }
 
-TEST_F(ExecutorTest, memoryIsWhatTheStatementSays) {
+TEST_F(ExecutorTest, memoryIsAsPlanned) {
   auto executor = create(2);
-  const runtime::MemoryStatement &memory = executor->memory();
+  const runtime::MemoryPlan &memory = executor->memory();
   EXPECT_EQ(memory.pages, 8u);
   EXPECT_EQ(memory.kv, 8u * 2 * 4096);
   EXPECT_EQ(memory.arena, 128u * 128 + 4 * 512 + 64);

@@ -87,10 +87,9 @@ TEST(SeededWeights, AreTheSameOnAnyNumberOfThreads) {
   }
 }
 
-TEST(SeededWeights, AreInTheMemoryStatement) {
+TEST(SeededWeights, AreInTheMemoryPlan) {
   FakeFile plain([](fb::EngineT &) {}), seeded(addMany);
-  auto without = runtime::memoryStatement(*plain.file, {}),
-       with = runtime::memoryStatement(*seeded.file, {});
+  auto without = runtime::memoryPlan(*plain.file, {}), with = runtime::memoryPlan(*seeded.file, {});
   ASSERT_TRUE(without && with);
   EXPECT_EQ(without->seeded, 0u);
   EXPECT_EQ(with->seeded, seeded.file->table().programs()->Get(0)->seed_bytes());
@@ -131,10 +130,9 @@ TEST(SeededWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {
     for (int i = 0; i < 31; ++i)
       addSeeded(table, WeightFormat::F32, {uint64_t(1) << 28, uint64_t(1) << 28});
   });
-  auto statement =
-      runtime::memoryStatement(*absurd.file, {.maxSeqs = uint64_t(1) << 40, .threads = 1});
-  ASSERT_FALSE(statement);
-  EXPECT_EQ(statement.error().code, "E0386");
+  auto memoryPlan = runtime::memoryPlan(*absurd.file, {.maxSeqs = uint64_t(1) << 40, .threads = 1});
+  ASSERT_FALSE(memoryPlan);
+  EXPECT_EQ(memoryPlan.error().code, "E0386");
   auto unable = Executor::create(absurd.file, {.maxBatchTokens = 8});
   ASSERT_FALSE(unable);
   EXPECT_EQ(unable.error().code, "E0502");

@@ -21,11 +21,11 @@ struct Opened {
   std::shared_ptr<EngineFile> engine;
 };
 
-TEST(MemoryStatement, IsTheSumOfItsParts) {
+TEST(MemoryPlan, IsTheSumOfItsParts) {
   Opened e;
   MemoryLimits limits{
       .context = 100, .maxSeqs = 3, .maxBatchTokens = 50, .logitsRows = 2, .threads = 4};
-  auto s = memoryStatement(*e.engine, limits);
+  auto s = memoryPlan(*e.engine, limits);
   ASSERT_TRUE(s);
   EXPECT_EQ(s->mapped, e.engine->fileBytes());
   EXPECT_EQ(s->arena, 64u + 50 * 512 + 2 * 256);
@@ -37,13 +37,13 @@ TEST(MemoryStatement, IsTheSumOfItsParts) {
   EXPECT_NE(s->text().find("12 pages of 32 positions: 3 x 100"), std::string::npos) << s->text();
 }
 
-TEST(MemoryStatement, FixedStatesHaveSlotsForSequencesAndTheCache) {
+TEST(MemoryPlan, FixedStatesHaveSlotsForSequencesAndTheCache) {
   AlignedBytes bytes(assemble([](Table &t) { addFixedState(cpuProgram(t)); }));
   auto engine = *EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   const fb::Program &program = *engine->table().programs()->Get(0);
   EXPECT_EQ(program.bytes_per_slot(), 512u);
   MemoryLimits limits{.context = 256, .maxSeqs = 3, .maxBatchTokens = 50, .logitsRows = 2};
-  auto s = memoryStatement(*engine, limits);
+  auto s = memoryPlan(*engine, limits);
   ASSERT_TRUE(s);
   EXPECT_EQ(s->pages, 3u * 8);
   EXPECT_EQ(s->slots, 3u + 1 + 24 / 8);
@@ -52,7 +52,7 @@ TEST(MemoryStatement, FixedStatesHaveSlotsForSequencesAndTheCache) {
   EXPECT_EQ(s->total(), s->mapped + s->arena + s->kv + s->states + s->scratch + s->batch);
   EXPECT_NE(s->text().find("7 slots of 512 B"), std::string::npos) << s->text();
   EXPECT_NE(s->json().find("\"slots\":7"), std::string::npos) << s->json();
-  EXPECT_EQ(memoryStatement(*Opened().engine, limits)->states, 0u);
+  EXPECT_EQ(memoryPlan(*Opened().engine, limits)->states, 0u);
   // The prefix cache takes at most a quarter of the pages' memory.
   EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
 }
@@ -66,7 +66,7 @@ void secondLayerSees(Program &program, uint32_t window) {
 }
 
 /// On any device, such a layer has pages for the window, a step and a block.
-TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
+TEST(MemoryPlan, WindowsHavePagesOfTheirOwn) {
   AlignedBytes bytes(assemble([](Table &t) {
     secondLayerSees(cpuProgram(t), 40);
     withGpuProgram(t);
@@ -80,7 +80,7 @@ TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
   MemoryLimits limits{.context = 1024, .maxSeqs = 3, .maxBatchTokens = 64, .logitsRows = 2};
   for (DeviceKind kind : {DeviceKind::Cpu, DeviceKind::Cuda}) {
     const fb::Program &program = *programFor(engine.table(), kind);
-    auto s = memoryStatement(engine, limits, program);
+    auto s = memoryPlan(engine, limits, program);
     ASSERT_TRUE(s);
     ASSERT_EQ(s->groups.size(), 2u);
     EXPECT_EQ(s->groupOf, (std::vector<uint32_t>{0, 1}));
@@ -93,18 +93,18 @@ TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
               std::string::npos)
         << s->text();
     // There is one more block table and, on a GPU, one more view of the batch.
-    auto without = memoryStatement(*plain, limits, *programFor(plain->table(), kind));
+    auto without = memoryPlan(*plain, limits, *programFor(plain->table(), kind));
     EXPECT_EQ(s->batch - without->batch, 96 * 4 + (kind == DeviceKind::Cuda ? 512 : 0));
     // Each group gets its part of --kv-memory.
     limits.kvBytes = 21 * page;
-    auto part = memoryStatement(engine, limits, program);
+    auto part = memoryPlan(engine, limits, program);
     limits.kvBytes.reset();
     EXPECT_EQ(part->groups[0].pages, 16u);
     EXPECT_EQ(part->groups[1].pages, 5u);
     // If window plus step is no shorter than the context, there is only one group.
     MemoryLimits few = limits;
     few.context = 256;
-    EXPECT_EQ(memoryStatement(engine, few, program)->groups.size(), 1u);
+    EXPECT_EQ(memoryPlan(engine, few, program)->groups.size(), 1u);
     // A launch reads the block table of its state's group.
     const auto &steps = *program.entries()->Get(0)->steps();
     auto read = [&](unsigned step) {
@@ -117,35 +117,35 @@ TEST(MemoryStatement, WindowsHavePagesOfTheirOwn) {
   }
 }
 
-TEST(MemoryStatement, DefaultsComeFromTheModel) {
+TEST(MemoryPlan, DefaultsComeFromTheModel) {
   Opened e;
-  auto s = memoryStatement(*e.engine, {.maxSeqs = 2});
+  auto s = memoryPlan(*e.engine, {.maxSeqs = 2});
   ASSERT_TRUE(s);
   EXPECT_EQ(s->limits.context, 256u);
   EXPECT_EQ(s->limits.logitsRows, 2u);
   EXPECT_EQ(s->pages, 16u);
 }
 
-TEST(MemoryStatement, KvMemorySetsThePages) {
+TEST(MemoryPlan, KvMemorySetsThePages) {
   Opened e;
   uint64_t page = e.engine->table().programs()->Get(0)->bytes_per_page();
-  auto s = memoryStatement(*e.engine, {.maxSeqs = 100, .kvBytes = 5 * page + 7});
+  auto s = memoryPlan(*e.engine, {.maxSeqs = 100, .kvBytes = 5 * page + 7});
   ASSERT_TRUE(s);
   EXPECT_EQ(s->pages, 5u);
   EXPECT_EQ(s->kv, 5 * page);
-  auto none = memoryStatement(*e.engine, {.kvBytes = page - 1});
+  auto none = memoryPlan(*e.engine, {.kvBytes = page - 1});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, "E0389");
 }
 
-TEST(MemoryStatement, RefusesWhatCannotBe) {
+TEST(MemoryPlan, RefusesWhatCannotBe) {
   Opened e;
   constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
   for (MemoryLimits limits :
        {MemoryLimits{.maxSeqs = kHuge}, MemoryLimits{.context = kHuge},
         MemoryLimits{.maxBatchTokens = kHuge / 2}, MemoryLimits{.logitsRows = kHuge / 256},
         MemoryLimits{.threads = kHuge}}) {
-    auto s = memoryStatement(*e.engine, limits);
+    auto s = memoryPlan(*e.engine, limits);
     ASSERT_FALSE(s);
     EXPECT_EQ(s.error().code, "E0386");
     EXPECT_EQ(s.error().exit, ExitCode::File);
@@ -170,7 +170,7 @@ TEST(Inspect, JsonIsValidAndComplete) {
   EXPECT_EQ(std::string_view(program["entries"].at(0)["outputs"].at(0)["role"]), "Logits");
   EXPECT_EQ(std::string_view(program["states"].at(1)["streams"].at(1)["format"]), "bf16");
   EXPECT_EQ(uint64_t(program["statement"]["total"]),
-            memoryStatement(*e.engine, {.maxSeqs = 2, .threads = 2})->total());
+            memoryPlan(*e.engine, {.maxSeqs = 2, .threads = 2})->total());
   EXPECT_EQ(std::string_view(json["provenance"]["source.hash"]), "0123456789abcdef");
   EXPECT_EQ(std::string_view(json["evidence"].at(0)["pass"]), "fuse");
   EXPECT_EQ(uint64_t(json["special_tokens"]["eos"].at(1)), 3u);
@@ -189,7 +189,7 @@ TEST(Inspect, SaysWhichWeightsAreMadeAtLoad) {
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine) << engine.error().format();
   uint64_t size = (*engine)->table().programs()->Get(0)->seed_bytes();
-  EXPECT_EQ(memoryStatement(**engine, {})->seeded, size);
+  EXPECT_EQ(memoryPlan(**engine, {})->seeded, size);
   for (const std::string &text : {inspectText(**engine, {}), evidenceText(**engine)})
     EXPECT_NE(text.find("generated from seed 7 at load"), std::string::npos) << text;
   simdjson::dom::parser parser;
@@ -226,12 +226,12 @@ TEST(Inspect, ShowsEveryProgram) {
 }
 
 /// Covers weights, arena, KV and batch on the GPU, and page-locked host memory.
-TEST(MemoryStatement, OfAGpu) {
+TEST(MemoryPlan, OfAGpu) {
   AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);
   ASSERT_TRUE(engine);
   const fb::Program &program = *programFor((*engine)->table(), DeviceKind::Cuda);
-  auto s = memoryStatement(**engine, {.maxSeqs = 2, .maxBatchTokens = 50}, program);
+  auto s = memoryPlan(**engine, {.maxSeqs = 2, .maxBatchTokens = 50}, program);
   ASSERT_TRUE(s);
   EXPECT_EQ(s->uploaded, (s->weights + 255) / 256 * 256);
   EXPECT_EQ(s->scratch, 0u);
@@ -240,7 +240,7 @@ TEST(MemoryStatement, OfAGpu) {
             kUploadPieces * kUploadPiece + 2 * (s->batch + 2 * sizeof(int32_t)) + 2 * 256);
   EXPECT_EQ(s->needed(), s->taken());
   EXPECT_EQ(s->text().find("reserve"), std::string::npos);
-  auto reserving = memoryStatement(**engine, {.maxSeqs = 2, .reserved = 512 << 20}, program);
+  auto reserving = memoryPlan(**engine, {.maxSeqs = 2, .reserved = 512 << 20}, program);
   ASSERT_TRUE(reserving);
   EXPECT_EQ(reserving->needed(), reserving->taken() + (512 << 20));
   EXPECT_NE(reserving->text().find("reserve     512.0 MiB   left free"), std::string::npos)
@@ -248,7 +248,7 @@ TEST(MemoryStatement, OfAGpu) {
   EXPECT_NE(reserving->json().find("\"reserved\":536870912"), std::string::npos);
   // Without an explicit limit, steps have more tokens on a GPU.
   EXPECT_EQ(reserving->limits.maxBatchTokens, 2048u);
-  EXPECT_EQ(memoryStatement(**engine, {.maxSeqs = 2})->limits.maxBatchTokens, 512u);
+  EXPECT_EQ(memoryPlan(**engine, {.maxSeqs = 2})->limits.maxBatchTokens, 512u);
 }
 
 TEST(Inspect, NamesCannotCarryTerminalCommands) {

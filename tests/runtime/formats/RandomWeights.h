@@ -1,15 +1,15 @@
 //===- RandomWeights.h - Packed weights of random numbers -------------------===//
 #pragma once
 
-#include "compiler/reference/machine/WeightReader.h"
+#include "compiler/reference/interpreter/WeightReader.h"
 
 #include <random>
 
 namespace ingot::test {
 
-using reference::machine::e4m3Value;
-using reference::machine::readFrom;
-using reference::machine::WeightReader;
+using reference::interpreter::e4m3Value;
+using reference::interpreter::readFrom;
+using reference::interpreter::WeightReader;
 
 /// Returns a random code that the layout can hold.
 template <typename Layout>

@@ -57,7 +57,7 @@ TEST(KvPool, promisesArePagesNobodyElseGets) {
   EXPECT_EQ(pool.availablePages(), 4);
 }
 
-TEST(KvPool, seatsRunOut) {
+TEST(KvPool, slotsRunOut) {
   KvPool pool(100, 2, 64, 32);
   EXPECT_EQ(pool.admit(1), 0);
   EXPECT_EQ(pool.admit(1), 1);
@@ -72,48 +72,48 @@ TEST(KvPool, findsWhatWasNamedAndSharesIt) {
   KvPool pool(6, 4, 256, 32);
   PrefixHasher hasher;
   Names names(hasher, count(100), 32);
-  int32_t seat = pool.admit(100);
-  ASSERT_TRUE(pool.extend(seat, 100));
+  int32_t slot = pool.admit(100);
+  ASSERT_TRUE(pool.extend(slot, 100));
   EXPECT_EQ(pool.match(names.prefix()), 0);
   for (int64_t i = 0; i < 3; ++i)
-    pool.name(seat, i, names.prefix());
+    pool.name(slot, i, names.prefix());
   EXPECT_EQ(pool.match(names.prefix()), 3);
   EXPECT_EQ(pool.match(Names(hasher, count(64), 32).prefix()), 2);
   EXPECT_EQ(pool.match(Names(hasher, count(100), 32, /*salt=*/7).prefix()), 0);
   EXPECT_EQ(pool.match(Names(hasher, count(100, 1), 32).prefix()), 0);
 
   ASSERT_EQ(pool.match(names.prefix()), 3);
-  int32_t second = pool.admit(3, 96, 101).seat;
+  int32_t second = pool.admit(3, 96, 101).slot;
   ASSERT_GE(second, 0);
   EXPECT_EQ(pool.pagesInUse(), 4);
   EXPECT_EQ(pool.availablePages(), 1); // of 6: 4 in use, 1 reserved
   ASSERT_TRUE(pool.extend(second, 101));
   for (int64_t i = 0; i < 3; ++i)
-    EXPECT_EQ(pool.page(second, 0, i), pool.page(seat, 0, i));
-  EXPECT_NE(pool.page(second, 0, 3), pool.page(seat, 0, 3));
+    EXPECT_EQ(pool.page(second, 0, i), pool.page(slot, 0, i));
+  EXPECT_NE(pool.page(second, 0, 3), pool.page(slot, 0, 3));
   EXPECT_EQ(pool.releasable(second, 0), 1);
-  pool.release(seat);
+  pool.release(slot);
   EXPECT_EQ(pool.pagesInUse(), 4);
   pool.release(second);
   EXPECT_EQ(pool.pagesInUse(), 0);
-  EXPECT_EQ(pool.pagesKept(), 3);
+  EXPECT_EQ(pool.pagesCached(), 3);
   EXPECT_EQ(pool.availablePages(), 6);
 
   // Cached pages that a sequence shares no longer count as available.
   ASSERT_EQ(pool.match(names.prefix()), 3);
   EXPECT_EQ(pool.admit(3, 96, 193).missing, 1) << "3 kept and 4 promised are 7, there are 6";
-  EXPECT_EQ(pool.admit(3, 96, 192).seat, 0);
+  EXPECT_EQ(pool.admit(3, 96, 192).slot, 0);
 }
 
 TEST(KvPool, evictsTheEndOfAPrefixFirst) {
   KvPool pool(4, 2, 128, 32);
   PrefixHasher hasher;
   Names names(hasher, count(128), 32);
-  int32_t seat = pool.admit(128);
-  ASSERT_TRUE(pool.extend(seat, 128));
+  int32_t slot = pool.admit(128);
+  ASSERT_TRUE(pool.extend(slot, 128));
   for (int64_t i = 0; i < 4; ++i)
-    pool.name(seat, i, names.prefix());
-  pool.release(seat);
+    pool.name(slot, i, names.prefix());
+  pool.release(slot);
   int32_t other = pool.admit(64);
   ASSERT_TRUE(pool.extend(other, 64));
   EXPECT_EQ(pool.match(names.prefix()), 2);
@@ -154,23 +154,23 @@ TEST(KvPool, windowsGiveBackWhatNobodySees) {
   KvPool pool({{40, 0}, {12, 64}}, 2, 1024, 32, /*mostTokens=*/32);
   EXPECT_EQ(mostPagesHeld(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions at any offset
   EXPECT_TRUE(pool.fits(1024));
-  int32_t seat = pool.admit(1000);
-  ASSERT_EQ(seat, 0);
+  int32_t slot = pool.admit(1000);
+  ASSERT_EQ(slot, 0);
   EXPECT_EQ(pool.promisedPages(0), 32);
   EXPECT_EQ(pool.promisedPages(1), 9);
   int64_t most = 0;
   for (int64_t position = 0; position < 1000; position += 8) {
-    ASSERT_TRUE(pool.extend(seat, position + 8));
-    auto held = pool.held(seat, 1);
+    ASSERT_TRUE(pool.extend(slot, position + 8));
+    auto held = pool.held(slot, 1);
     most = std::max(most, held.end - held.first);
     EXPECT_LE(held.first * 32, std::max<int64_t>(0, position - 63));
     ASSERT_EQ(pool.promisedPages(1) + held.end - held.first, std::min<int64_t>(9, 32 - held.first));
-    pool.trim(seat, position + 8);
+    pool.trim(slot, position + 8);
   }
-  EXPECT_EQ(pool.held(seat, 0).first, 0);
-  EXPECT_EQ(pool.held(seat, 1).first, 28); // (1000 - 63) / 128 * 4
+  EXPECT_EQ(pool.held(slot, 0).first, 0);
+  EXPECT_EQ(pool.held(slot, 1).first, 28); // (1000 - 63) / 128 * 4
   EXPECT_LE(most, 9);
-  pool.release(seat);
+  pool.release(slot);
   EXPECT_EQ(pool.availablePages(0), 40);
   EXPECT_EQ(pool.availablePages(1), 12);
 }
@@ -179,14 +179,14 @@ TEST(KvPool, aHitNeedsTheLastWindowOfEveryGroup) {
   KvPool pool({{40, 0}, {20, 64}}, 3, 1024, 32, 32);
   PrefixHasher hasher;
   Names names(hasher, count(640), 32);
-  int32_t seat = pool.admit(641);
+  int32_t slot = pool.admit(641);
   for (int64_t position = 0; position < 640; position += 32) {
-    ASSERT_TRUE(pool.extend(seat, position + 32));
-    pool.name(seat, position / 32, names.prefix());
-    pool.trim(seat, position + 32);
+    ASSERT_TRUE(pool.extend(slot, position + 32));
+    pool.name(slot, position / 32, names.prefix());
+    pool.trim(slot, position + 32);
   }
   EXPECT_EQ(pool.match(names.prefix()), 20);
-  pool.release(seat);
+  pool.release(slot);
   EXPECT_EQ(pool.match(names.prefix()), 20);
   // Another sequence takes pages of the window's group. Pages that have left a window are the oldest.
   int32_t other = pool.admit(500);
@@ -194,7 +194,7 @@ TEST(KvPool, aHitNeedsTheLastWindowOfEveryGroup) {
     ASSERT_TRUE(pool.extend(other, position + 32));
   int64_t found = pool.match(names.prefix());
   EXPECT_EQ(found, 20);
-  int32_t again = pool.admit(found, 640, 641).seat;
+  int32_t again = pool.admit(found, 640, 641).slot;
   ASSERT_GE(again, 0);
   EXPECT_EQ(pool.held(again, 0).first, 0);
   EXPECT_EQ(pool.held(again, 1).first, 16); // (640 - 63) / 128 * 4
@@ -224,46 +224,46 @@ TEST(KvPool, randomTrafficKeepsTheBooks) {
     int64_t available = pool.availablePages();
     if (action == 0) {
       int64_t positions = 1 + int64_t(random() % kContext);
-      int32_t seat = pool.admit(positions);
+      int32_t slot = pool.admit(positions);
       bool fits = pool.pagesFor(positions) <= available && int64_t(model.size()) < kRows;
-      ASSERT_EQ(seat >= 0, fits);
-      if (seat >= 0) {
-        ASSERT_FALSE(model.count(seat));
-        model[seat] = {positions, 0};
+      ASSERT_EQ(slot >= 0, fits);
+      if (slot >= 0) {
+        ASSERT_FALSE(model.count(slot));
+        model[slot] = {positions, 0};
         ++admissions;
       } else {
         ++refusals;
       }
     } else if (!model.empty()) {
       auto chosen = std::next(model.begin(), int64_t(random() % model.size()));
-      auto &[seat, own] = *chosen;
+      auto &[slot, own] = *chosen;
       if (action == 1) {
         int64_t wanted = std::min(kContext, own.now + int64_t(random() % 64));
         int64_t beyond =
             pool.pagesFor(wanted) - std::max(pool.pagesFor(own.now), pool.pagesFor(own.promised));
-        bool there = pool.extend(seat, wanted);
+        bool there = pool.extend(slot, wanted);
         ASSERT_EQ(there, beyond <= 0 || beyond <= available);
         if (there)
           own.now = std::max(own.now, wanted);
       } else if (action == 2) {
-        int32_t child = pool.fork(seat, own.now);
+        int32_t child = pool.fork(slot, own.now);
         ASSERT_EQ(child >= 0, int64_t(model.size()) < kRows);
         if (child >= 0) {
           model[child] = {own.now, own.now};
           ++forks;
         }
       } else {
-        pool.release(seat);
+        pool.release(slot);
         model.erase(chosen);
       }
     }
     int64_t promised = 0;
     std::map<int32_t, int32_t> holders;
-    for (auto &[seat, own] : model) {
+    for (auto &[slot, own] : model) {
       int64_t held = pool.pagesFor(own.now);
       promised += std::max<int64_t>(0, pool.pagesFor(own.promised) - held);
       for (int64_t page = 0; page < held; ++page)
-        ++holders[pool.blockTable()[seat * pool.blockTableStride() + page]];
+        ++holders[pool.blockTable()[slot * pool.blockTableStride() + page]];
     }
     for (auto [page, count] : holders)
       ASSERT_EQ(pool.pagesOf(0).holdersOf(page), count);

@@ -51,7 +51,7 @@ TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
   pages.name(b, first, second, content(20));
   pages.release(b);
   pages.release(a);
-  EXPECT_EQ(pages.kept(), 2);
+  EXPECT_EQ(pages.cached(), 2);
   EXPECT_EQ(pages.free(), 1);
   EXPECT_EQ(pages.available(), 3);
   EXPECT_EQ(pages.find(root, first, content(10)), a);
@@ -63,7 +63,7 @@ TEST(PagePool, keepsNamedPagesUntilTheyAreNeeded) {
   pages.retain(a); // held again: no longer available
   EXPECT_EQ(pages.available(), 0);
   pages.release(a);
-  EXPECT_EQ(pages.kept(), 1);
+  EXPECT_EQ(pages.cached(), 1);
 }
 
 TEST(PagePool, comparesTokensAndParentsNotNamesAlone) {
@@ -90,7 +90,7 @@ TEST(PagePool, aSecondPageOfTheSameContentStaysNameless) {
   pages.release(b);
   EXPECT_EQ(pages.free(), 1);
   pages.release(a);
-  EXPECT_EQ(pages.kept(), 1);
+  EXPECT_EQ(pages.cached(), 1);
 }
 
 /// Compares the pool with a model that records everything.
@@ -158,8 +158,8 @@ TEST(PagePool, randomTrafficKeepsTheBooks) {
     }
     }
     ASSERT_EQ(pages.held(), int64_t(holders.size()));
-    ASSERT_EQ(pages.kept(), int64_t(kept.size()));
-    ASSERT_EQ(pages.free() + pages.kept() + pages.held(), kPages);
+    ASSERT_EQ(pages.cached(), int64_t(kept.size()));
+    ASSERT_EQ(pages.free() + pages.cached() + pages.held(), kPages);
     for (auto [page, count] : holders)
       ASSERT_EQ(pages.holdersOf(page), count);
   }

@@ -10,7 +10,7 @@ namespace {
 /// 10 ms plus 1 ms per token.
 StepCost tenMilliseconds() { return StepCost({{{0, 0.010}, {1000, 1.010}}, 0, 0}); }
 
-ChunkQuestion ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048) {
+ChunkQuery ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048) {
   return {{decoding, decoding, 0}, decoding, prompts, promptTokens, 0, 512 - decoding, 0};
 }
 
@@ -35,7 +35,7 @@ TEST(ChunkBudget, nobodyWaitsOrNothingIsAsked) {
 
 TEST(ChunkBudget, thereIsAlwaysProgress) {
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(1, 1)), 8); // 11 ms more allow 11 tokens
-  ChunkQuestion little = ask(30, 1);
+  ChunkQuery little = ask(30, 1);
   little.room = 5;
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, little), 5);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.001, 0}, ask(30, 1)), 4);
@@ -52,7 +52,7 @@ TEST(ChunkBudget, aPromptThatWouldBeLateGetsMore) {
   // 2,048 tokens in steps of 32 tokens and 72 ms take 4.6 s.
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 6}, ask(30, 1)), 32);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 4}, ask(30, 1)), 482);
-  ChunkQuestion waited = ask(30, 1);
+  ChunkQuery waited = ask(30, 1);
   waited.waited = 3;
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0, 6}, waited), 482);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.150, 1}, ask(30, 1)), 96)
@@ -67,7 +67,7 @@ TEST(ChunkBudget, aStepOfPromptsAloneEndsSoonWhereThatCostsLittle) {
   // The fixed cost is 10 us, so small steps lose nothing.
   const StepCost thrifty({{{0, 1e-5}, {1000, 1.00001}}, 0, 0});
   EXPECT_EQ(chunkBudget(thrifty, options, ask(0, 1)), 96);
-  ChunkQuestion far = ask(0, 1);
+  ChunkQuery far = ask(0, 1);
   far.firstPosition = 1'000'000; // attention makes one tile exceed the whole time
   EXPECT_EQ(chunkBudget(StepCost({{{0, 1e-5}, {1000, 1.00001}}, 0, 1e-6}), options, far), 64);
   EXPECT_EQ(chunkBudget(thrifty, options, ask(1, 1)), 1 * 4) << "somebody decodes: as ever";

@@ -40,7 +40,7 @@ TEST(Drafts, wrongOnesChangeNothing) {
     ASSERT_FALSE(HasFatalFailure());
     ASSERT_EQ(with.pool.pagesInUse(), without.pool.pagesInUse());
     ASSERT_EQ(with.pool.availablePages(), without.pool.availablePages());
-    ASSERT_EQ(with.pool.pagesKept(), without.pool.pagesKept());
+    ASSERT_EQ(with.pool.pagesCached(), without.pool.pagesCached());
   }
   with.run();
   EXPECT_GT(with.scheduler.stats().draftTokens, 200u);

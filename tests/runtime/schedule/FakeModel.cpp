@@ -128,7 +128,7 @@ SequenceId FakeModel::ask(std::vector<int32_t> prompt, int64_t maxNew, SequenceO
 size_t FakeModel::askGroup(std::vector<int32_t> prompt, int64_t count, int64_t width,
                            SequenceOptions options) {
   options.maxNew = count;
-  options.seats = width;
+  options.slots = width;
   SequenceId id = scheduler.add(prompt, options);
   auto size = int64_t(prompt.size());
   answers[id] = {
@@ -211,7 +211,7 @@ void FakeModel::check(const BatchView &batch) {
     ASSERT_LE(share.tokens, setup.limits.prefillChunk);
     int32_t tableRow = batch.sequenceOf[token];
     int64_t first = batch.positions[token];
-    seatOf[share.sequence] = tableRow;
+    slotOf[share.sequence] = tableRow;
     firstOf[share.sequence] = first;
     std::vector<int32_t> tokens = own.tokens;
     tokens.insert(tokens.end(), own.proposed.begin(), own.proposed.end());
@@ -269,7 +269,7 @@ void FakeModel::check(const BatchView &batch) {
   ASSERT_EQ(tile, batch.tiles);
 }
 
-/// Reads all versions, then writes all of them, starting with the last sequence's.
+/// Reads all snapshots, then writes all of them, starting with the last sequence's.
 void FakeModel::checkStates(const BatchView &batch) {
   const std::span spans(batch.stateSpans, size_t(batch.spanCount));
   const StateWrite *const writes = batch.stateWrites;
@@ -382,7 +382,7 @@ void FakeModel::takeDrafts(SequenceId id, int64_t drafts) {
   own.rows += accepted;
   scheduler.commit(id, accepted);
   for (size_t g = 0; g < pool.groups(); ++g)
-    ASSERT_EQ(pool.held(seatOf.at(id), g).end, pool.pagesFor(int64_t(own.tokens.size())))
+    ASSERT_EQ(pool.held(slotOf.at(id), g).end, pool.pagesFor(int64_t(own.tokens.size())))
         << "pages are those without drafts";
 }
 
@@ -479,14 +479,14 @@ void FakeModel::run() {
 
 void FakeModel::expectNothingHeld() {
   EXPECT_EQ(pool.pagesInUse(), 0);
-  EXPECT_EQ(pool.freeSeats(), setup.rows);
+  EXPECT_EQ(pool.freeSlots(), setup.rows);
   for (size_t g = 0; g < pool.groups(); ++g) {
     EXPECT_EQ(pool.promisedPages(g), 0);
     EXPECT_EQ(pool.availablePages(g), setup.groups[g].pages);
   }
-  if (const StateVersions *versions = sequenceMemory.versions()) {
-    EXPECT_EQ(versions->slots().held(), 0);
-    EXPECT_EQ(versions->promised(), 0);
+  if (const StateSnapshots *snapshots = sequenceMemory.snapshots()) {
+    EXPECT_EQ(snapshots->slots().held(), 0);
+    EXPECT_EQ(snapshots->promised(), 0);
   }
   EXPECT_EQ(scheduler.stats().swapBytesUsed, 0u);
   EXPECT_EQ(scheduler.running(), 0);

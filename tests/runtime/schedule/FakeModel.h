@@ -8,7 +8,7 @@
 //
 // Optionally it also has a fixed state: a recurrence that rounds, s = bf16(a s + token). It changes if
 // a token is processed twice, skipped, or processed in another batch composition. A step reads all
-// versions first and then writes in any order, as kernels may.
+// snapshots first and then writes in any order, as kernels may.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -104,7 +104,7 @@ public:
   std::vector<runtime::SequenceId> finished; ///< in order of their ends
   std::vector<Group> groups;
   int64_t steps = 0, mostTokens = 0, computed = 0;
-  int64_t replaced = 0; ///< versions written over their predecessor
+  int64_t replaced = 0; ///< snapshots written over their predecessor
 
 private:
   void check(const BatchView &batch);
@@ -124,7 +124,7 @@ private:
   std::mt19937 random{7};
   std::vector<runtime::Scheduler::Row> underWay; ///< rows of the step in flight
   // The sequences in the last step.
-  std::map<runtime::SequenceId, int32_t> seatOf;
+  std::map<runtime::SequenceId, int32_t> slotOf;
   std::map<runtime::SequenceId, int64_t> firstOf; ///< position
   std::vector<State> states;                      ///< [slots]
   std::vector<std::vector<uint64_t>> memory;      ///< [group][pages * kPageTokens]

@@ -78,7 +78,7 @@ TEST(Group, rowsAreKept) {
   model.run();
 }
 
-TEST(Group, givesWayAndAnswersTheSame) {
+TEST(Group, isPreemptedAndAnswersTheSame) {
   for (bool moves : {true, false})
     for (uint64_t swapPages : {0, 4, 100}) {
       FakeSetup setup = setupOf(9, 6, swapPages);

@@ -16,7 +16,7 @@ FakeSetup tight(uint64_t swapPages = 0) {
   return setup;
 }
 
-TEST(Preemption, theLastToArriveGivesWay) {
+TEST(Preemption, theLastToArriveIsPreempted) {
   for (uint64_t swapPages : {0, 100}) {
     FakeModel model(tight(swapPages));
     SequenceId first = model.ask(promptOf(20, 1), 190), second = model.ask(promptOf(20, 2), 190);

@@ -122,7 +122,7 @@ TEST(RandomSchedule, everySequenceAnswersAsAlone) {
 }
 
 /// The same test with a recurrent state in addition to the pages.
-TEST(RandomSchedule, everyVersionIsThatOfItsTokens) {
+TEST(RandomSchedule, everySnapshotIsThatOfItsTokens) {
   Totals totals;
   for (uint32_t seed = 10000; seed < 11500; ++seed) {
     schedule(seed, totals, /*fixed=*/true);

@@ -134,7 +134,7 @@ TEST(Router, prefixFollowsTheLongestMatch) {
 }
 
 /// A load above least * 1.25 + 4 is too high.
-TEST(Router, prefixGivesWayToLoad) {
+TEST(Router, loadOutweighsThePrefix) {
   Router router = routerOf(RoutePolicy::Prefix, 2);
   const auto a = ids(0, 64);
   for (int i = 0; i < 5; ++i)

@@ -81,7 +81,7 @@ TEST(Scheduler, everyPositionGivesARowPerTokenWithinTheRowLimit) {
     model.run();
     EXPECT_EQ(model.answers.at(id).rows, 100);
     // Its pages are not cached: it asked for every row, and so do the sequences after it.
-    EXPECT_EQ(model.pool.pagesKept(), 0);
+    EXPECT_EQ(model.pool.pagesCached(), 0);
     id = model.ask(promptOf(100), 0, options);
     model.run();
     EXPECT_EQ(model.answers.at(id).rows, 100);
@@ -157,7 +157,7 @@ TEST(Scheduler, unknownTokensAreNamedOnceTheyAreKnown) {
   model.scheduler.complete();
   model.scheduler.append(id, 6);
   model.scheduler.finish(id);
-  EXPECT_EQ(model.pool.pagesKept(), 2);
+  EXPECT_EQ(model.pool.pagesCached(), 2);
   tokens.insert(tokens.end(), {6, 7});
   id = model.scheduler.add(tokens, options);
   ASSERT_TRUE(model.scheduler.plan());

@@ -19,7 +19,7 @@ TEST(Sharing, aPrefixIsComputedOnce) {
   EXPECT_EQ(stats.prefixQueries, 200u);
   EXPECT_EQ(stats.prefixHits, 96u);
   EXPECT_EQ(stats.pagesUsed, 0);
-  EXPECT_EQ(stats.pagesKept, 3);
+  EXPECT_EQ(stats.pagesCached, 3);
 }
 
 TEST(Sharing, atLeastTheLastTokenIsComputed) {
@@ -66,7 +66,7 @@ TEST(Sharing, saltsAndRefusalsKeepApart) {
   model.ask(promptOf(100), 2, salted);
   model.ask(promptOf(100), 2, off);
   model.run();
-  EXPECT_EQ(model.pool.pagesKept(), 3) << "the salted one's";
+  EXPECT_EQ(model.pool.pagesCached(), 3) << "the salted one's";
   SequenceId plain = model.ask(promptOf(100), 2), other = model.ask(promptOf(100), 2, off);
   SequenceId same = model.ask(promptOf(100), 2, salted);
   model.step();
@@ -80,10 +80,10 @@ TEST(Sharing, saltsAndRefusalsKeepApart) {
   FakeModel none(setup);
   none.ask(promptOf(100), 2);
   none.run();
-  EXPECT_EQ(none.pool.pagesKept(), 0);
+  EXPECT_EQ(none.pool.pagesCached(), 0);
 }
 
-TEST(Sharing, keptPagesGiveWay) {
+TEST(Sharing, cachedPagesAreEvicted) {
   FakeSetup setup;
   setup.groups = {{10, 0}};
   setup.rows = 2;
@@ -92,7 +92,7 @@ TEST(Sharing, keptPagesGiveWay) {
     model.ask(promptOf(130, seed), 20);
   model.run();
   EXPECT_EQ(model.scheduler.stats().preemptions, 0u);
-  EXPECT_GT(model.pool.pagesKept(), 5);
+  EXPECT_GT(model.pool.pagesCached(), 5);
   model.ask(promptOf(300, 9), 20); // takes the whole pool
   model.run();
 }

@@ -119,7 +119,7 @@ TEST(Simulator, balancedChunksKeepThePace) {
   EXPECT_LT(balanced.ttft.most, 4 * whole.ttft.most) << "nor does it wait for ever";
   // It also holds if the engine's costs are wrong, once steps have been measured.
   setup.policy.chunks.rule = ChunkRule::Balanced;
-  setup.toldCost = 0.2;
+  setup.costFactor = 0.2;
   EXPECT_LT(simulate(requests, setup).itl.p99, 2.5 * undisturbed);
 }
 

@@ -30,7 +30,7 @@ public:
   bool prepareAhead() override { return inner->prepareAhead(); }
   bool takeKvMemory(std::span<const int64_t> pages) override { return inner->takeKvMemory(pages); }
   runtime::PageMover *pageMover() override { return inner->pageMover(); }
-  const runtime::MemoryStatement &memory() const override { return inner->memory(); }
+  const runtime::MemoryPlan &memory() const override { return inner->memory(); }
   const fb::Program &program() const override { return inner->program(); }
   const fb::Model &model() const override { return inner->model(); }
   std::string_view target() const override { return inner->target(); }

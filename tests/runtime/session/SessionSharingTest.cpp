@@ -252,7 +252,7 @@ TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
 }
 
 /// Measured times decide here between swap and recompute. The accounting is exact in both cases.
-TEST_F(SessionSharingTest, swapsAreCountedAndInTheStatement) {
+TEST_F(SessionSharingTest, swapsAreCountedAndInTheMemoryPlan) {
   SessionOptions options;
   options.maxSeqs = 2;
   options.context = 256;

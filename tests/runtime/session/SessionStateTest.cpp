@@ -1,7 +1,7 @@
 //===- SessionStateTest.cpp - A session whose model has a fixed-size state --===//
 //
 // The fake model has a recurrent state in addition to its keys and values. Whatever a session does with
-// versions (page borders, forks, swaps, evictions), an answer equals the result of plain arithmetic.
+// snapshots (page borders, forks, swaps, evictions), an answer equals the result of plain arithmetic.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/sample/AllocationCount.h"
@@ -47,7 +47,7 @@ TEST_F(SessionStateTest, anyChunksGiveTheSame) {
     }
 }
 
-TEST_F(SessionStateTest, aPrefixIsFoundAsFarAsThereIsAVersion) {
+TEST_F(SessionStateTest, aPrefixIsFoundAsFarAsThereIsASnapshot) {
   SessionOptions options;
   options.context = 1024;
   auto session = open(options);
@@ -56,23 +56,23 @@ TEST_F(SessionStateTest, aPrefixIsFoundAsFarAsThereIsAVersion) {
   Completion again = answer(*session, endless(prompt, 20)); // resumes at the last page border
   EXPECT_EQ(again.cachedTokens, 288);
   EXPECT_EQ(again.ids, greedy(prompt, 20));
-  prompt.resize(280); // pages up to 256; every eighth has a version
+  prompt.resize(280); // pages up to 256; every eighth has a snapshot
   prompt.push_back(5);
   Completion other = answer(*session, endless(prompt, 20));
   EXPECT_EQ(other.cachedTokens, 256);
   EXPECT_EQ(other.ids, greedy(prompt, 20));
-  prompt.resize(250); // seven pages, none of which has a version
+  prompt.resize(250); // seven pages, none of which has a snapshot
   Completion none = answer(*session, endless(prompt, 20));
   EXPECT_EQ(none.cachedTokens, 0);
   EXPECT_EQ(none.ids, greedy(prompt, 20));
 }
 
-TEST_F(SessionStateTest, slotsAreInTheStatement) {
+TEST_F(SessionStateTest, slotsAreInTheMemoryPlan) {
   SessionOptions options;
   options.maxSeqs = 3;
   options.context = 512;
   auto session = open(options);
-  const MemoryStatement &memory = session->memory();
+  const MemoryPlan &memory = session->memory();
   EXPECT_EQ(memory.slotBytes, 128u);
   EXPECT_EQ(memory.slots, 3u + 1 + 3 * 16 / 8);
   EXPECT_EQ(memory.states, memory.slots * 128);
@@ -127,7 +127,7 @@ TEST_F(SessionStateTest, beamsFindWhatTheyFindInOneBatch) {
 
 /// Random batch compositions in little memory, with preemption by swap and by recompute, cached prefixes
 /// and cancelled requests.
-TEST_F(SessionStateTest, anyCompanyLeavesAnswersAsTheyAre) {
+TEST_F(SessionStateTest, anyBatchLeavesAnswersAsTheyAre) {
   std::mt19937 random(7);
   auto below = [&](int n) { return int(random() % unsigned(n)); };
   uint64_t preemptions = 0, swaps = 0, hits = 0;

@@ -347,7 +347,7 @@ TEST(ChatTemplates, NoneOfSeveralIsTheDefault) {
   EXPECT_NE(found.error().fix.find("--chat-template-name tool_use"), std::string::npos);
 }
 
-TEST(ChatTemplates, OneThatCannotBeReadIsTold) {
+TEST(ChatTemplates, OneThatCannotBeReadIsReported) {
   Checkpoint checkpoint = folder("");
   checkpoint.text.chatTemplates = {{"default", "d"}, {"tool_use", "{% if %}"}};
   auto found = findChatTemplates(checkpoint);

@@ -75,7 +75,7 @@ struct Figure {
   std::vector<double> us; ///< per launch, sorted; at least one
   KernelWork work;        ///< per launch
   double boundUs = 0;     ///< 0: not known
-  double foretoldUs = 0;  ///< predicted by the cost model; 0: not known
+  double predictedUs = 0; ///< predicted by the cost model; 0: not known
 
   double median() const { return (us[(us.size() - 1) / 2] + us[us.size() / 2]) / 2; }
   double gbPerS() const { return work.bytes / median() / 1e3; }
@@ -123,7 +123,7 @@ public:
         line += " | " + shortNumber(value);
       emit(line + " | " +
            (figure.boundUs > 0 ? formatted("%.0f %%", 100 * figure.boundUs / us) : "") + " | " +
-           (figure.foretoldUs > 0 ? shortNumber(figure.foretoldUs) : "") + " |\n");
+           (figure.predictedUs > 0 ? shortNumber(figure.predictedUs) : "") + " |\n");
       return;
     }
     JsonObject line;
@@ -142,7 +142,7 @@ public:
         .field("tflops", figure.tflops())
         .raw("bound_us", known(figure.boundUs))
         .raw("of_bound", known(figure.boundUs / us))
-        .raw("foretold_us", known(figure.foretoldUs));
+        .raw("foretold_us", known(figure.predictedUs));
     emit(line.str() + "\n");
   }
 
@@ -243,7 +243,7 @@ private:
   Result<std::vector<double>> seconds(const KernelBench::Choice &choice);
   KernelWork workOf(uint32_t kernel, const BenchStep &step) const;
   double boundUs(const Figure &figure, const fb::KernelCost *cost) const;
-  double foretold(const KernelWork &work, const fb::KernelCost *cost) const;
+  double predict(const KernelWork &work, const fb::KernelCost *cost) const;
   Result<void> kernelRuns(uint32_t kernel, const BenchStep &step);
   Result<void> stepRuns(const BenchStep &step);
   Result<void> failed(const std::string &kernel, const BenchStep &step, const std::string &edges,
@@ -334,8 +334,8 @@ double KernelRuns::boundUs(const Figure &figure, const fb::KernelCost *cost) con
   return std::max(memory, rate > 0 ? figure.work.operations / rate / 1e3 : 0);
 }
 
-double KernelRuns::foretold(const KernelWork &work, const fb::KernelCost *cost) const {
-  const double us = foretoldUs(
+double KernelRuns::predict(const KernelWork &work, const fb::KernelCost *cost) const {
+  const double us = predictUs(
       work, cost, {limits.readGbPerS, limits.int8Gops, limits.bf16Gflops, limits.f32Gflops},
       session.threads());
   const auto *gpu = runtime::gpuMachineFor(session.target());
@@ -371,7 +371,7 @@ Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
       figure.us.push_back(run * 1e6 / count);
     std::sort(figure.us.begin(), figure.us.end());
     figure.boundUs = boundUs(figure, costOf(kernel));
-    figure.foretoldUs = foretold(figure.work, costOf(kernel));
+    figure.predictedUs = predict(figure.work, costOf(kernel));
     report.add(figure);
     sumOfEdges[edges] += figure.median() * count;
     if (!launches.overlap) // it has full edges in every step

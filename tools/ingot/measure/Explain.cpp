@@ -57,8 +57,8 @@ struct Explanation {
   std::string target;
   std::vector<ExplainedSection> sections;
   std::vector<FusionRemark> remarks;
-  bool foretold = false; ///< the limits of the machine are known
-  bool reasons = false;  ///< remarks were written
+  bool predicted = false; ///< the limits of the machine are known
+  bool reasons = false;   ///< remarks were written
 };
 
 std::vector<FusionRemark> readRemarks(const std::string &path) {
@@ -114,7 +114,7 @@ Explanation explained(const runtime::EngineFile &engine, std::vector<FusionRemar
   const fb::CodeObject *code = codeWithCosts(program, all.target);
   const runtime::GpuMachine *gpu = runtime::gpuMachineFor(all.target);
   const double startUs = gpu ? gpu->exposedUs : 0; // start-up time of each launch
-  all.foretold = limits.readGbPerS > 0 && code;
+  all.predicted = limits.readGbPerS > 0 && code;
   const auto tokens = static_cast<double>(options.tokens);
   const StepLoad load{1, tokens, std::max(tokens, static_cast<double>(options.positions)), 1};
   const runtime::StepCounts counts{fb::Mode::Greedy, static_cast<uint64_t>(options.tokens), 1,
@@ -138,7 +138,7 @@ Explanation explained(const runtime::EngineFile &engine, std::vector<FusionRemar
       const std::string name = kernel.name()->str();
       to.launches.push_back({name, kernel.family() ? kernel.family()->str() : "",
                              opsOf(name, to.name, unused), work.bytes,
-                             foretoldUs(work, cost, limits, threads) + startUs});
+                             predictUs(work, cost, limits, threads) + startUs});
     }
   }
   all.remarks = std::move(remarks);
@@ -154,7 +154,7 @@ std::string sectionText(const ExplainedSection &section, const Explanation &all)
     text +=
         formatted("  %-24s %-10s %12s %10s   %s\n", launch.kernel.c_str(), launch.family.c_str(),
                   runtime::humanBytes(static_cast<uint64_t>(launch.bytes)).c_str(),
-                  all.foretold ? formatted("%.1f us", launch.us).c_str() : "-",
+                  all.predicted ? formatted("%.1f us", launch.us).c_str() : "-",
                   launch.ops.empty() && all.reasons ? "one op" : launch.ops.c_str());
   return text;
 }
@@ -174,7 +174,7 @@ std::string text(const Explanation &all, const std::string &model, const Explain
   }
   out += formatted("\na step: %.0f launches, %s", launches,
                    runtime::humanBytes(static_cast<uint64_t>(bytes)).c_str());
-  out += all.foretold ? formatted(", %.1f us predicted\n", us) : ", no predicted time\n";
+  out += all.predicted ? formatted(", %.1f us predicted\n", us) : ", no predicted time\n";
   if (!all.reasons)
     return out +
            "\nan engine does not record reasons: give the checkpoint to see what was not fused\n";
@@ -200,7 +200,7 @@ std::string json(const Explanation &all, const std::string &model, const Explain
     JsonObject object;
     object.field("kernel", one.kernel).field("family", one.family).field("ops", one.ops);
     object.field("bytes", one.bytes);
-    return all.foretold ? object.field("foretold_us", one.us) : object;
+    return all.predicted ? object.field("foretold_us", one.us) : object;
   };
   auto section = [&](const ExplainedSection &one) {
     return JsonObject()

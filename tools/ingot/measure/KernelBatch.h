@@ -36,8 +36,7 @@ int64_t pagesOfEach(const runtime::KvPages &group, const BenchStep &step);
 class KernelBatch {
 public:
   /// `memory` has the executor's pages and limits; ids are below `vocab`.
-  KernelBatch(const runtime::MemoryStatement &memory, int64_t vocab)
-      : memory(memory), vocab(vocab) {}
+  KernelBatch(const runtime::MemoryPlan &memory, int64_t vocab) : memory(memory), vocab(vocab) {}
 
   /// Whether there are pages for the step's sequences and the limits allow it.
   bool fits(const BenchStep &step) const;
@@ -45,7 +44,7 @@ public:
   const BatchView &fill(const BenchStep &step);
 
 private:
-  const runtime::MemoryStatement &memory;
+  const runtime::MemoryPlan &memory;
   int64_t vocab;
   std::vector<int32_t> ids, positions, sequenceOf, rowTokens;
   std::vector<AttentionTile> tiles;

@@ -85,9 +85,9 @@ void addLaunch(const fb::Program &program, const fb::Launch &launch, const fb::S
   work.operations +=
       units * static_cast<double>(cost->operations_per_unit()) +
       load.sequences * pairsOf(load, window) * static_cast<double>(cost->operations_per_position());
-  const runtime::Foretold foretold = runtime::foretold(*cost, units);
-  work.coreSeconds += foretold.coreSeconds;
-  work.memoryBytes += foretold.bytes > 0 ? foretold.bytes : weights + kv;
+  const runtime::PredictedLaunch predicted = runtime::predict(*cost, units);
+  work.coreSeconds += predicted.coreSeconds;
+  work.memoryBytes += predicted.bytes > 0 ? predicted.bytes : weights + kv;
 }
 
 } // namespace ingot::cli

@@ -154,7 +154,7 @@ void writeLaunch(JsonText &j, const PageTarget &of, const fb::Launch &launch, co
     addLaunch(of.program, launch, step, cost, each, work);
     const double weights =
         weightBytesOf(of.program, launch, step, double(load.sequences * load.tokens));
-    const double us = foretoldUs(work, cost, of.limits, of.threads);
+    const double us = predictUs(work, cost, of.limits, of.threads);
     j.open('[').value(std::round(work.bytes)).value(std::round(weights));
     j.value(std::round(work.kvBytes)).value(std::round(work.operations));
     j.value(us > 0 ? std::round((us + of.exposedUs) * 1e3) / 1e3 : 0.0).close();

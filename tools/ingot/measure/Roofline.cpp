@@ -93,7 +93,7 @@ void hold(Phase &phase, const fb::KernelCost *cost, const MachineLimits &limits,
                compute = phase.operations / rate / 1e3;
   phase.boundUs = std::max(memory, compute);
   phase.binds = memory >= compute ? "memory" : int8 ? "int8" : bf16 ? "bf16" : "f32";
-  phase.predictedUs = foretoldUs(phase, cost, limits, threads) + startsUs;
+  phase.predictedUs = predictUs(phase, cost, limits, threads) + startsUs;
 }
 
 std::map<std::string, double> seconds(const Session &session) {

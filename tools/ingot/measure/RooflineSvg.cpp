@@ -138,9 +138,10 @@ private:
       if (rate <= 0)
         return;
       svg += line(name, x.at(rate / limits.readGbPerS), y.at(rate), x.at(right), y.at(rate));
-      const std::string said = std::string(unit) + formatted(" %.2f T/s", rate / 1e3);
-      const Label label = freeBelow({x.at(right) - 4 - width(said), y.at(rate) - 6, width(said)});
-      svg += text(label.x, label.y, "", said);
+      const std::string rateText = std::string(unit) + formatted(" %.2f T/s", rate / 1e3);
+      const Label label =
+          freeBelow({x.at(right) - 4 - width(rateText), y.at(rate) - 6, width(rateText)});
+      svg += text(label.x, label.y, "", rateText);
       taken.push_back(label);
     };
     level("roof", "int8", limits.int8Gops);

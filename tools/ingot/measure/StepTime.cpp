@@ -16,8 +16,8 @@ MachineLimits limitsFor(std::string_view target, int threads) {
 /// (codegen/cpu/schedule/MatmulCost.h).
 static double overlap(double a, double b) { return std::max(a, b) + std::min(a, b) / 8; }
 
-double foretoldUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,
-                  double threads) {
+double predictUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,
+                 double threads) {
   if (limits.readGbPerS <= 0 || !cost)
     return 0;
   const fb::Arithmetic unit = cost->arithmetic();

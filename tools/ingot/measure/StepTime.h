@@ -14,7 +14,7 @@ MachineLimits limitsFor(std::string_view target, int threads);
 
 /// Returns the time that the cost model predicts for launches of one kernel, in microseconds; 0 if it cannot
 /// predict. `cost` may be null.
-double foretoldUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,
-                  double threads);
+double predictUs(const KernelWork &work, const fb::KernelCost *cost, const MachineLimits &limits,
+                 double threads);
 
 } // namespace ingot::cli

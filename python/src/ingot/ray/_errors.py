@@ -55,8 +55,8 @@ def last_event(error: ApiError, path: str, events: int) -> bytes:
     if dialect == "ollama":
         return (error_text(error, dialect) + "\n").encode()
     if path in ("/v1/responses", "/responses"):
-        told = {"type": "error", "sequence_number": events, "code": error.code, "message": error.message, "param": None}
-        return f"event: error\ndata: {_text(told)}\n\n".encode()
+        event = {"type": "error", "sequence_number": events, "code": error.code, "message": error.message, "param": None}
+        return f"event: error\ndata: {_text(event)}\n\n".encode()
     name = "event: error\n" if dialect == "anthropic" else ""
     return f"{name}data: {error_text(error, dialect)}\n\n".encode()
 

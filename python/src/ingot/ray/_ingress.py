@@ -83,8 +83,8 @@ class Ingress:
             key = given[7:] if given[:7].lower() == "bearer " else headers.get("x-api-key", "")
             # Compares all keys, each to its end (constant time).
             if not any([hmac.compare_digest(key.encode(), one) for one in self._keys]):
-                told = "Incorrect API key provided." if key else 'No API key was given: send "Authorization: Bearer KEY".'
-                return ApiError(401, told, "authentication_error", "", "invalid_api_key")
+                reply = "Incorrect API key provided." if key else 'No API key was given: send "Authorization: Bearer KEY".'
+                return ApiError(401, reply, "authentication_error", "", "invalid_api_key")
         if int(headers.get("content-length") or 0) > _MOST_BODY:
             return self.too_large()
         if _OF_ONE.fullmatch(path):
@@ -134,7 +134,7 @@ class Ingress:
             key = (model["name"], str(fields.get("cache_salt") or ""))
             blocks = prefix_blocks(key, conversation_text(fields), model["block"])
         opening = opening_events(path, fields)
-        told: Answer = _errors.whole(_errors.lost(model["name"], "none was there"), path)
+        reply: Answer = _errors.whole(_errors.lost(model["name"], "none was there"), path)
         for attempt in range(int(self._settings["retries"]) + 1):
             if attempt:
                 await asyncio.sleep(min(0.05 * 2**attempt, 2))
@@ -142,10 +142,10 @@ class Ingress:
                 return await self._attempt(model["name"], path, opening, (method, target, sent, body), blocks)
             except Lost as error:
                 logger.warning(f"a replica of {model['name']} was lost before it answered, attempt {attempt + 1}: {error}")
-                told = error.args[1] if len(error.args) > 1 else _errors.whole(_errors.lost(model["name"], str(error)), path)
+                reply = error.args[1] if len(error.args) > 1 else _errors.whole(_errors.lost(model["name"], str(error)), path)
             except asyncio.TimeoutError:
                 return _errors.whole(_errors.no_replica(model["name"], self._settings["wait_for_replica"]), path)
-        return told
+        return reply
 
     async def _attempt(self, model: str, path: str, opening: int, call: Tuple[Any, ...], blocks: bytes) -> "Tuple[int, Headers, Any]":
         response = self._answers[model].remote(*call, blocks=blocks)

@@ -224,7 +224,7 @@ private:
     const std::string wrong =
         call->parser->put({connection->input.data(), bytes}, [&](std::string_view data) {
           if (call->connection == connection)
-            tellHead(*call, hadHead);
+            reportHead(*call, hadHead);
           if (call->connection == connection && call->events.onData)
             call->events.onData(data);
         });
@@ -232,7 +232,7 @@ private:
       return; // abandoned in a callback
     if (!wrong.empty())
       return end(ticket, call, wrong);
-    tellHead(*call, hadHead);
+    reportHead(*call, hadHead);
     if (call->connection != connection)
       return;
     if (call->parser->done())
@@ -240,10 +240,10 @@ private:
     read(ticket, call);
   }
 
-  void tellHead(Call &call, bool hadHead) {
-    if (hadHead || call.parser->status() == 0 || call.parser->headTold)
+  void reportHead(Call &call, bool hadHead) {
+    if (hadHead || call.parser->status() == 0 || call.parser->headReported)
       return;
-    call.parser->headTold = true;
+    call.parser->headReported = true;
     if (call.events.onHead)
       call.events.onHead(call.parser->status());
   }

@@ -28,7 +28,7 @@ public:
   bool endsWithConnection() const { return stage == Stage::UntilClose; }
   bool keepsConnection() const { return done() && keep; }
 
-  bool headTold = false; ///< for the owner's use
+  bool headReported = false; ///< for the owner's use
 
 private:
   enum class Stage { Header, Sized, ChunkSize, ChunkData, ChunkEnd, Trailer, UntilClose, Done };

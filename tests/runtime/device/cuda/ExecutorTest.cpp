@@ -486,7 +486,7 @@ TEST_F(CudaExecutor, GivesEverythingBack) {
     ASSERT_TRUE(executor);
     EXPECT_EQ(fake.taken,
               executor->memory().taken() - executor->memory().uploaded + executor->memory().weights)
-        << "what the statement says";
+        << "what the memory plan says";
     Answers run(*executor);
     run.add(fakePrompt(6, 1), 3);
     while (run.step())

@@ -38,8 +38,8 @@ struct Batch {
   const int32_t *earlierIds;
   const struct Sampling *sampling;
   const void *groupTables;
-  const struct Share *shares;
-  int64_t shareCount, promptTiles;
+  const struct Share *splits;
+  int64_t splitCount, promptTiles;
   const struct Span *stateSpans;
   int64_t spanCount;
   const struct Write *stateWrites;
@@ -112,8 +112,8 @@ KERNEL attend_prompts(ARGS) {
 /* A block per split; the first of a tile does the work. */
 KERNEL attend_shares(ARGS) {
   BATCH(3);
-  for (int64_t i = 0; i < grid[0] && i < batch->shareCount; ++i) {
-    const struct Share share = batch->shares[i];
+  for (int64_t i = 0; i < grid[0] && i < batch->splitCount; ++i) {
+    const struct Share share = batch->splits[i];
     if (share.index == 0)
       attendTile(args, grid, (struct Tile){share.token, 1, share.sequence, share.position});
   }

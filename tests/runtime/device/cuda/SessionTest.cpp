@@ -118,7 +118,7 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
 }
 
 /// There are too few pages for all, and steps begin before the previous ids are known. Pages are copied
-/// for choices, and swapped or recomputed, in the device's order. So are versions of a state of fixed
+/// for choices, and swapped or recomputed, in the device's order. So are snapshots of a state of fixed
 /// size.
 TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
   for (auto [greedy, recurrent] : {std::pair(true, false), {false, false}, {true, true}})
@@ -402,7 +402,7 @@ TEST_F(CudaSession, KvPagesTakeTheirShareOfWhatIsLeft) {
   options.kvShare = 0.5;
   auto session = Session::open(path, options);
   ASSERT_TRUE(session) << session.error().format();
-  const MemoryStatement &memory = (*session)->memory();
+  const MemoryPlan &memory = (*session)->memory();
   const double left = double((64 << 20) - (memory.needed() - memory.kv));
   EXPECT_NEAR(double(memory.kv), left / 2, left / 100);
   EXPECT_EQ(memory.limits.reserved, 8u << 20);

@@ -153,7 +153,7 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(view.blockTableStride, 3) << "position 64 is in the third page";
   for (const void *list : std::initializer_list<const void *>{
            view.ids, view.positions, view.sequenceOf, view.rowTokens, view.attentionTiles,
-           view.shares, view.blockTable})
+           view.splits, view.blockTable})
     EXPECT_EQ(reinterpret_cast<Address>(list) % 256, 0u);
   EXPECT_EQ(host(view.ids)[4], 5);
   EXPECT_EQ(host(view.positions)[0], 64);
@@ -162,13 +162,13 @@ TEST(BatchImage, HoldsTheBatchAtTheDevicesAddresses) {
   EXPECT_EQ(view.promptTiles, 1);
   EXPECT_EQ(host(view.attentionTiles)[0].tokens, 4) << "prompts come first";
   EXPECT_EQ(host(view.attentionTiles)[1].firstPosition, 64);
-  ASSERT_EQ(view.shareCount, 1);
-  const AttentionShare &share = host(view.shares)[0];
-  EXPECT_EQ(share.token, 0);
-  EXPECT_EQ(share.sequence, 1);
-  EXPECT_EQ(share.position, 64);
-  EXPECT_EQ(share.index, 0);
-  EXPECT_EQ(share.of, 1);
+  ASSERT_EQ(view.splitCount, 1);
+  const AttentionSplit &split = host(view.splits)[0];
+  EXPECT_EQ(split.token, 0);
+  EXPECT_EQ(split.sequence, 1);
+  EXPECT_EQ(split.position, 64);
+  EXPECT_EQ(split.index, 0);
+  EXPECT_EQ(split.of, 1);
   EXPECT_EQ(host(view.blockTable)[0], 100);
   EXPECT_EQ(host(view.blockTable)[3 + 2], 112);
 }

@@ -178,7 +178,7 @@ TEST_F(ApiAsked, IdsThatMayAndMayNotCome) {
             "allowed_token_ids: is empty, so no answer would be possible");
 }
 
-TEST_F(ApiAsked, WhatOfTheAnswerIsTold) {
+TEST_F(ApiAsked, WhatOfTheAnswerIsReported) {
   const std::string plain =
       at(complete(R"("prompt":"x","max_tokens":30,"ignore_eos":true,"allowed_token_ids":[64,65])"),
          "/choices/0/text");

@@ -59,7 +59,7 @@ TEST_F(ApiLlamaCpp, TimingsLeaveOutWhatWasCached) {
   EXPECT_EQ(std::stod(at(one, "/timings/predicted_per_second")), 0);
 }
 
-TEST_F(ApiLlamaCpp, ACutByTheContextIsTold) {
+TEST_F(ApiLlamaCpp, ACutByTheContextIsReported) {
   EXPECT_EQ(at(complete(kFour), "/truncated"), "false");
   const auto all = complete(R"("prompt":"abc","n_predict":-1,"ignore_eos":true)");
   EXPECT_EQ(at(all, "/truncated"), "true");

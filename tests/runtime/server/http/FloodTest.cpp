@@ -201,7 +201,7 @@ TEST(HttpFlood, AGoodClientIsServedBesideSlowloris) { // S12
     EXPECT_EQ(client.answer().status, 408);
 }
 
-TEST(HttpFlood, IdleConnectionsGiveWayToNewcomers) { // S12
+TEST(HttpFlood, IdleConnectionsAreClosedForNewcomers) { // S12
   DescriptorLimit limit(20'200); // or the system limit; both ends are in this process
   const size_t many = (limit.now() - 200) / 2, most = std::min<size_t>(1024, many / 4);
   TestServer test({.maxConnections = most, .headerTimeout = 60s}); // no connection times out

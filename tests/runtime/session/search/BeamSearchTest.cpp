@@ -146,7 +146,7 @@ TEST_F(BeamSearchTest, fewerAnswersThanBeams) {
     expectEqual(two[i], all[i]);
 }
 
-TEST_F(BeamSearchTest, answersTheSameInCompany) {
+TEST_F(BeamSearchTest, answersTheSameInABatch) {
   auto alone = openWide();
   auto mixed = openWide(8, 2);
   std::vector<std::vector<Completion>> expected;

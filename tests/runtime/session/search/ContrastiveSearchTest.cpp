@@ -99,7 +99,7 @@ TEST_F(ContrastiveSearchTest, leavesThePrefixCacheAlone) {
   }
 }
 
-TEST_F(ContrastiveSearchTest, answersTheSameInCompanyAndPreempted) {
+TEST_F(ContrastiveSearchTest, answersTheSameInABatchAndPreempted) {
   auto wantedOf = [](int i) {
     Request wanted = contrastive(fakePrompt(15 + i * 12, i), 70, {0.6, 2 + i % 3});
     wanted.ignoreEos = true;

@@ -1,0 +1,42 @@
+//===- PanelWeights.h - Weights for the plan interpreter and compiled code ----------===//
+//
+// Compiled code reads packed panels, and the plan interpreter reads the numbers they represent. To make this
+// cheap for weights of any size, panel p of a weight is the generated panel p % kBasePanels: there are few
+// distinct numbers, and in memory the same pages are mapped repeatedly. Tiles for GPUs hold the same numbers.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Weights.h"
+
+#include <memory>
+
+namespace ingot::reference::interpreter {
+
+class PanelWeights : public WeightProvider {
+public:
+  explicit PanelWeights(uint64_t seed = 1);
+  ~PanelWeights() override;
+
+  Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
+  Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
+
+  /// The weight as an engine holds it in its type's layout (runtime/formats/PanelLayout.h, FragmentLayout.h),
+  /// valid for the lifetime of this object. `values` are its explicit numbers, if it has any. Null if the
+  /// system provides no memory.
+  const void *packed(llvm::StringRef name, lm::WeightType type, llvm::ArrayRef<float> values);
+
+private:
+  struct Base;
+  struct Mapping;
+  const Base &baseOf(llvm::StringRef name, lm::WeightType type);
+  static bool repeat(const Mapping &mapping, std::span<const std::byte> unit);
+  bool packPanels(const Base &base, llvm::StringRef name, lm::WeightType type,
+                  const Mapping &mapping) const;
+  bool packFragments(llvm::StringRef name, lm::WeightType type, const Mapping &mapping) const;
+
+  uint64_t seed;
+  llvm::StringMap<std::unique_ptr<Base>> bases;
+  llvm::StringMap<std::unique_ptr<Mapping>> mappings;
+};
+
+} // namespace ingot::reference::interpreter

@@ -1,0 +1,99 @@
+//===- PlanInterpreter.h - The plan interpreter: simple and slow ----------===//
+//
+// Defines the meaning of kernel and plan, without regard for speed: launch after launch over arenas whose
+// buffers are at the offsets that packing chose, every op in f32 or f64, rounded when memory is written. It
+// shares no code with the generators. The accesses of a launch are observed (Memory.h) and checked against
+// the effects that its op declares.
+//
+//   auto interpreter = PlanInterpreter::create(module, weights, {.tokens = 16, .rows = 4});
+//   auto found = (*interpreter)->step({.ids = {1, 2, 3}, …}, plan::Mode::Logits);
+//
+// A step ends at the first error, which names the launch and the buffer:
+//
+//   E0880  an access that the op does not declare          E0881  no barrier between two launches, or work items
+//   E0882  bytes that were never written, or belong to another buffer
+//   E0888  keys or sums that are not 0 after a step         E0889  an unknown op
+//   E0457  a value that is NaN or infinite
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/reference/Interpreter.h"
+#include "compiler/reference/interpreter/PoolMemory.h"
+#include "dialects/kernel/KernelDialect.h"
+
+#include <functional>
+#include <memory>
+
+namespace ingot::plan {
+class LaunchOp;
+class StepOp;
+} // namespace ingot::plan
+
+namespace ingot::reference::interpreter {
+
+/// The effects of a launch's kernel on its operands.
+using Effects = std::function<llvm::SmallVector<kernel::OperandEffect>(plan::LaunchOp)>;
+
+/// Is called before and after the plan interpreter runs a launch, with the arenas at that time.
+class LaunchObserver {
+public:
+  virtual ~LaunchObserver() = default;
+  virtual void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+                      Memory &memory) = 0;
+  virtual void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
+                      Memory &memory) = 0;
+};
+
+struct InterpreterOptions {
+  int64_t tokens = 16, rows = 8; ///< upper bounds for a step
+  /// If false, rows and pools keep f32 whatever their encoding: this leaves only what launches are wired to
+  /// compute.
+  bool rounds = true;
+  /// Layers whose steps run, by number; empty: all.
+  std::vector<int64_t> layers;
+  /// Numbers of states, by symbol, if they differ from the order in the plan: a generated past depends on
+  /// them.
+  std::map<std::string, int64_t> states;
+  bool keepsRows = false; ///< rows that launches write, except tables, stay in their trace
+  Effects effects;        ///< empty: those that the kernels' ops declare
+  LaunchObserver *observer = nullptr; ///< must outlive the interpreter
+};
+
+/// The output of one launch, to be compared with another program's.
+struct Written {
+  std::string launch; ///< "@norm_0 of layer 3"
+  uint64_t numbers;   ///< a hash of the numbers, in the order of writing
+  std::map<int64_t, std::vector<std::vector<float>>> rows =
+      {}; ///< by operand, if `keepsRows` is set
+};
+
+/// The output of a step for the host.
+struct StepResult {
+  Matrix logits;            ///< mode logits
+  std::vector<int32_t> ids; ///< modes greedy and drawn
+};
+
+class PlanInterpreter {
+public:
+  /// The module holds kernels and one plan.program (E0892 otherwise); module and weights must outlive the
+  /// interpreter.
+  static Result<std::unique_ptr<PlanInterpreter>>
+  create(mlir::ModuleOp module, WeightProvider &weights, InterpreterOptions options = {});
+  virtual ~PlanInterpreter() = default;
+
+  /// As KvState::pretendPast; must be called before the first step.
+  virtual void pretendPast(int64_t sequence, int64_t length, uint64_t seed) = 0;
+  /// Runs the entry point "generate" in one of its modes. Specialisations are chosen as for a step of `asIf`
+  /// tokens and logits rows if the step has fewer: as the graph of a larger step would run it.
+  virtual Result<StepResult> step(const Step &step, plan::Mode mode, int64_t asIf = 1) = 0;
+  /// Number of launches so far.
+  virtual int64_t launches() const = 0;
+  /// The launches of all steps so far.
+  virtual const std::vector<Written> &trace() const = 0;
+};
+
+/// The id that the plan interpreter draws from a row of logits: it matches no sampler, but depends only on
+/// these logits.
+int32_t drawnId(std::span<const float> logits, int64_t position);
+
+} // namespace ingot::reference::interpreter

@@ -1,0 +1,28 @@
+//===- RowEncodings.h - Encodings of rows of activations ------------------===//
+//
+// The plan interpreter computes in f32 and rounds on writing. This is a second implementation of the
+// encodings of runtime/formats/PanelLayout.h and FragmentLayout.h, independent of the generators.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "dialects/kernel/KernelDialect.h"
+
+#include <cstddef>
+#include <span>
+
+namespace ingot::reference::interpreter {
+
+/// Whether rows of that kind hold numbers that regions and products can read.
+bool holdsNumbers(kernel::RowKind kind);
+
+/// Writes the row's `type.rowBytes()` bytes; `values` are its n numbers.
+void encodeRow(kernel::ActivationType type, std::span<const float> values, std::byte *row);
+/// Reads the n numbers of a row.
+void decodeRow(kernel::ActivationType type, const std::byte *row, std::span<float> values);
+
+/// The encoding of `keys`: larger logits have larger keys, and of equal logits the lowest index has the
+/// largest key; NaN is 0 (codegen/cuda/device/sample.cuh).
+uint64_t keyOf(float logit, int64_t index);
+int32_t idOf(uint64_t key);
+
+} // namespace ingot::reference::interpreter

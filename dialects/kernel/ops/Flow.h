@@ -1,7 +1,0 @@
-//===- Flow.h - Consumers of fused values ---------------------------------===//
-#pragma once
-
-#include "dialects/kernel/KernelDialect.h"
-
-#define GET_OP_CLASSES
-#include "dialects/kernel/ops/Flow.h.inc"

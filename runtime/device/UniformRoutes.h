@@ -1,0 +1,20 @@
+//===- UniformRoutes.h - Routes for launches that run without their router -===//
+#pragma once
+
+#include "runtime/schema/engine_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ingot::runtime {
+
+/// Returns a routes buffer (abi/Routes.h) in which `tokens` tokens are spread evenly over all experts.
+/// Benchmarks that time a single launch use it where a step has since reused the buffer.
+std::vector<std::byte> uniformRoutes(int64_t experts, int64_t used, int64_t tokens);
+
+/// Whether the launch computes the routes by which other launches find their rows. Such a launch is never
+/// left out of a step that is timed without it.
+bool findsRoutes(const fb::Kernel &kernel);
+
+} // namespace ingot::runtime

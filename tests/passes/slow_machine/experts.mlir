@@ -1,9 +1,0 @@
-// Experts on GPUs: rows of experts, rounded to bf16 where they are brought to them, in all modes.
-// DEFINE: %{model} = %S/Inputs/experts.mlir
-// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-forms{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-fold-argmax,kernel-append-epilogues,kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers))' -o %t.mlir
-// RUN: FileCheck %s --input-file=%t.mlir
-// RUN: ingot-opt %t.mlir --slow-check=against=%{model} -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
-// RIGHT: remark: computes the same: {{[0-9]+}} launches in modes logits, greedy, drawn
-
-// CHECK:      kernel.func @dispatch_0(%{{.*}}: !kernel.rows<64, f32>, %{{.*}}: !kernel.rows<64, bf16>, %{{.*}}: !kernel.routes<6, 2>) {
-// CHECK:      kernel.func @gate_up_0(%{{.*}}: !kernel.rows<64, bf16>, %{{.*}}: !lm.weight<6x32x64, q4_0>, %{{.*}}: !lm.weight<6x32x64, q4_0>, %{{.*}}: !kernel.rows<32, bf16>, %{{.*}}: !kernel.routes<6, 2>) {
