@@ -61,7 +61,7 @@ struct Stack {
            " of %r : " + r +
            " attributes {aux_counts = array<i64: 1>, extent = #kernel.extent<tokens>" +
            (pair
-                ? ", pair} {\n  ^bb0(%g: f32, %u: f32, %b: f32):\n    %s = arith.addf %g, %b : f32\n"
+                ? ", gated} {\n  ^bb0(%g: f32, %u: f32, %b: f32):\n    %s = arith.addf %g, %b : f32\n"
                   "    %m = arith.mulf %s, %u : f32\n"
                 : "} {\n  ^bb0(%g: f32, %b: f32):\n    %m = arith.addf %g, %b : f32\n") +
            "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
