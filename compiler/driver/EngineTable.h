@@ -5,6 +5,8 @@
 #include "compiler/import/Checkpoint.h"
 #include "dialects/plan/PlanDialect.h"
 
+#include <optional>
+
 namespace ingot::kernel {
 class FuncOp;
 }
@@ -33,14 +35,10 @@ uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableCh
 std::unique_ptr<fb::ModelT> describeModel(const std::string &name, plan::ProgramOp program,
                                           const fb::ProgramT &table);
 
-/// Returns the jobs that pack all weights of the program from the checkpoint into their segment. The import
-/// has already refused a checkpoint with a missing tensor. The checkpoint must outlive the jobs.
+/// Returns the jobs that fill the segment of the stored weights. Without a seed they pack the rows of the
+/// checkpoint, which must outlive them; the import has already refused a checkpoint with a missing tensor.
+/// With a seed they write dummy weights, the values of SeedWeights.h, and do not read the checkpoint.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                const import::Checkpoint &checkpoint);
-
-/// Returns the same jobs for dummy weights: the values of SeedWeights.h, without a checkpoint, for the
-/// weights that are stored.
-std::vector<FillJob> dummyWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                     uint64_t seed);
+                                const import::Checkpoint &checkpoint, std::optional<uint64_t> seed);
 
 } // namespace ingot::compiler

@@ -145,8 +145,8 @@ Result<bool> Compilation::addProgram(CodeJob &job) {
     return true;
   }
   SegmentSource weights{fb::SegmentKind::Weights, weightBytes, {}};
-  weights.jobs = hasDummyWeights() ? dummyWeightJobs(program, *built, options.seed)
-                                   : weightJobs(program, *built, *checkpoint);
+  weights.jobs = weightJobs(program, *built, *checkpoint,
+                            hasDummyWeights() ? std::optional(options.seed) : std::nullopt);
   if (weightBytes != 0)
     segments.push_back(std::move(weights));
   auto note = job.addCode(kernels, *built, segments);

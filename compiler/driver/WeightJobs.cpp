@@ -2,7 +2,7 @@
 //
 // A job packs a few panels of one weight and is small enough to spread the work evenly over threads. The
 // writer takes several jobs at once (EngineWriter.cpp), so memory stays at threads * 16 MiB. Only stored
-// weights have jobs.
+// weights have jobs. Their rows come from the checkpoint or from a seed.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/CheckPacked.h"
 #include "compiler/driver/EngineTable.h"
@@ -44,102 +44,111 @@ static FillJob valuesJob(const fb::WeightT &weight, DenseF32ArrayAttr values) {
           }};
 }
 
-std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                          const import::Checkpoint &checkpoint) {
-  std::vector<FillJob> jobs;
-  auto entry = table.weights.begin();
-  for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
-    const fb::WeightT &weight = **entry++;
-    if (op.getValuesAttr()) {
-      jobs.push_back(valuesJob(weight, op.getValuesAttr()));
-      continue;
-    }
+namespace {
+
+/// Chooses the function for panels or for tiles, by their layout.
+template <typename Layout> constexpr auto unitsOf(auto *panels, auto *tiles) {
+  if constexpr (std::is_same_v<Layout, PanelLayout>)
+    return panels;
+  else
+    return tiles;
+}
+
+/// Packs one weight from the rows of a checkpoint and checks the result.
+class CheckpointRows {
+public:
+  CheckpointRows(plan::WeightOp op, const import::Checkpoint &checkpoint)
+      : checkpoint(&checkpoint), name(op.getSymName()) {
     auto found = import::RowSource::find(checkpoint, lm::rowsOf(*op.getSource()),
                                          op.getType().isVectors() ? import::Unit::Numbers
                                                                   : import::Unit::Rows);
     assert(found && "rows that the checkpoint does not hold were refused at import");
-    // The jobs share the source and outlive this function.
-    auto source = std::make_shared<const import::RowSource>(std::move(*found));
-    const std::string name = op.getSymName().str();
-    if (op.getType().isVector()) {
-      jobs.push_back(
-          {weight.offset, weight.size, [source, name](std::span<std::byte> out) -> Result<void> {
-             if (auto finite = source->checkFinite(); !finite)
-               return finite.error();
-             if (auto packed = packVector(*source, out); !packed)
-               return packed;
-             return checkPackedVector(*source, out, name);
-           }});
-      continue;
-    }
-    // Jobs run roughly in the order of weights, so pages read for earlier weights are no longer needed.
-    auto checked = [source, &checkpoint](int64_t first) {
-      if (first != 0)
-        return Result<void>();
-      checkpoint.forgetPages();
-      return source->checkFinite();
-    };
-    if (weight.layout == fb::WeightLayout::Fragment16) {
-      FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
-      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
-                [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-                  if (auto finite = checked(first); !finite)
-                    return finite;
-                  if (auto packed = packFragments(*source, layout, first, out); !packed)
-                    return packed;
-                  return checkPacked(*source, layout, first, out, name);
-                });
-      continue;
-    }
-    PanelLayout layout = kernel::panelLayoutOf(op.getType());
-    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
-              [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-                if (auto finite = checked(first); !finite)
-                  return finite;
-                if (auto packed = packPanels(*source, layout, first, out); !packed)
-                  return packed;
-                return checkPacked(*source, layout, first, out, name);
-              });
+    source = std::make_shared<const import::RowSource>(std::move(*found));
   }
-  return jobs;
+
+  Result<void> vector(std::span<std::byte> out) const {
+    if (auto finite = source->checkFinite(); !finite)
+      return finite;
+    if (auto packed = packVector(*source, out); !packed)
+      return packed;
+    return checkPackedVector(*source, out, name);
+  }
+  template <typename Layout>
+  Result<void> units(const Layout &layout, int64_t first, std::span<std::byte> out) const {
+    if (first == 0) {
+      // Jobs run roughly in the order of weights, so pages read for earlier weights are no longer needed.
+      checkpoint->forgetPages();
+      if (auto finite = source->checkFinite(); !finite)
+        return finite;
+    }
+    constexpr auto pack = unitsOf<Layout>(packPanels, packFragments);
+    if (auto packed = pack(*source, layout, first, out); !packed)
+      return packed;
+    return checkPacked(*source, layout, first, out, name);
+  }
+
+private:
+  const import::Checkpoint *checkpoint;
+  std::string name;
+  std::shared_ptr<const import::RowSource> source; ///< shared by the weight's jobs
+};
+
+/// Generates one weight as SeedWeights.h defines it.
+struct SeedRows {
+  uint64_t seed, tensor;
+  int64_t rows;
+
+  Result<void> vector(std::span<std::byte> out) const {
+    fillSeedVector(rows, out);
+    return {};
+  }
+  template <typename Layout>
+  Result<void> units(const Layout &layout, int64_t first, std::span<std::byte> out) const {
+    unitsOf<Layout>(fillSeedPanels, fillSeedFragments)(seed, tensor, layout, first, out);
+    return {};
+  }
+};
+
+} // namespace
+
+/// Adds the jobs of one weight. The jobs outlive this function, so each holds a copy of `rows`.
+template <typename Rows>
+static void addJobs(std::vector<FillJob> &jobs, const fb::WeightT &weight, lm::WeightType type,
+                    const Rows &rows) {
+  auto addUnits = [&](auto layout, int64_t units, int64_t unitBytes) {
+    addPieces(jobs, weight.offset, units, unitBytes, [=](int64_t first, std::span<std::byte> out) {
+      return rows.units(layout, first, out);
+    });
+  };
+  if (type.isVector()) {
+    jobs.push_back({weight.offset, weight.size,
+                    [rows](std::span<std::byte> out) { return rows.vector(out); }});
+  } else if (weight.layout == fb::WeightLayout::Fragment16) {
+    FragmentLayout layout = kernel::fragmentLayoutOf(type);
+    addUnits(layout, layout.tiles, layout.tileBytes());
+  } else {
+    PanelLayout layout = kernel::panelLayoutOf(type);
+    addUnits(layout, layout.panels, layout.panelBytes());
+  }
 }
 
-std::vector<FillJob> compiler::dummyWeightJobs(plan::ProgramOp program, const fb::ProgramT &table,
-                                               uint64_t seed) {
+std::vector<FillJob> compiler::weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
+                                          const import::Checkpoint &checkpoint,
+                                          std::optional<uint64_t> seed) {
   std::vector<FillJob> jobs;
-  auto entry = table.weights.begin();
-  for (plan::WeightOp op : program.getBody().getOps<plan::WeightOp>()) {
-    auto tensor = static_cast<uint32_t>(entry - table.weights.begin());
-    const fb::WeightT &weight = **entry++;
-    if (op.getValuesAttr()) {
-      jobs.push_back(valuesJob(weight, op.getValuesAttr()));
-      continue;
-    }
+  SymbolTable symbols(program);
+  for (auto [number, entry] : llvm::enumerate(table.weights)) {
+    const fb::WeightT &weight = *entry;
+    auto op = symbols.lookup<plan::WeightOp>(weight.name);
+    assert(op && "the table was made from this program");
     if (weight.source == fb::WeightSource::Seed)
-      continue;
-    if (op.getType().isVector()) {
-      jobs.push_back({weight.offset, weight.size,
-                      [n = op.getType().rows()](std::span<std::byte> out) -> Result<void> {
-                        fillSeedVector(n, out);
-                        return {};
-                      }});
-      continue;
-    }
-    if (weight.layout == fb::WeightLayout::Fragment16) {
-      FragmentLayout layout = kernel::fragmentLayoutOf(op.getType());
-      addPieces(jobs, weight.offset, layout.tiles, layout.tileBytes(),
-                [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-                  fillSeedFragments(seed, tensor, layout, first, out);
-                  return {};
-                });
-      continue;
-    }
-    PanelLayout layout = kernel::panelLayoutOf(op.getType());
-    addPieces(jobs, weight.offset, layout.panels, layout.panelBytes(),
-              [=](int64_t first, std::span<std::byte> out) -> Result<void> {
-                fillSeedPanels(seed, tensor, layout, first, out);
-                return {};
-              });
+      continue; // the device generates it
+    if (op.getValuesAttr())
+      jobs.push_back(valuesJob(weight, op.getValuesAttr()));
+    else if (seed)
+      addJobs(jobs, weight, op.getType(), SeedRows{*seed, number, op.getType().rows()});
+    else
+      addJobs(jobs, weight, op.getType(), CheckpointRows(op, checkpoint));
   }
   return jobs;
 }
