@@ -2,7 +2,7 @@
 //
 //   bytes of a step = weights + perToken * tokens + perRow * logits rows
 //
-// A launch touches each operand once: repeated reads hit a cache. Workspaces are not counted, because how
+// A launch touches each operand once (kernel.func's bytesPerUnit). Workspaces are not counted, because how
 // much of one is used depends on the contexts. The counted step has many tokens and produces logits.
 //
 // Fusion exists to reduce these numbers; tests/passes/fusion/traffic.mlir checks that every fusion does.
@@ -12,7 +12,6 @@
 #include "dialects/plan/ops/Program.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
-#include "runtime/abi/KernelAbi.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_COUNTTRAFFICPASS
@@ -44,24 +43,11 @@ bool hasNoBytes(Type type) {
 Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
   kernel::LaunchInterface op = fn.launch();
-  int64_t &perItem = op.isPerRow() ? moved.row : moved.token;
-  for (auto [argument, effect] : llvm::zip(fn.getArguments(), fn.operandEffects())) {
-    Type type = argument.getType();
-    if (isa<kernel::WorkspaceType>(type))
-      continue;
-    if (auto rows = dyn_cast<kernel::ActivationType>(type))
-      perItem += (effect.reads + effect.writes) * rows.rowBytes() * op.rowsOfUnit(argument);
-    else if (auto routes = dyn_cast<kernel::RoutesType>(type))
-      perItem += (effect.reads + effect.writes) * routes.bytesPerToken();
-    else if (auto pool = dyn_cast<kernel::KvPoolType>(type))
-      perItem += effect.writes * pool.pageBytes() / cpu::kPageTokens;
-    else if (auto state = dyn_cast<kernel::FixedStateType>(type))
-      perItem += (effect.reads + effect.writes) * state.slotBytes(); // of a sequence that decodes
-    else if (auto weight = cast<lm::WeightType>(type); op.gathersWeights())
-      perItem += kernel::packedRowBytes(weight); // the row of its token
-    else
-      moved.step += kernel::packedBytes(weight);
-  }
+  (op.isPerRow() ? moved.row : moved.token) = fn.bytesPerUnit();
+  if (!op.gathersWeights())
+    for (Type type : fn.getArgumentTypes())
+      if (auto weight = dyn_cast<lm::WeightType>(type))
+        moved.step += kernel::packedBytes(weight);
   return moved;
 }
 

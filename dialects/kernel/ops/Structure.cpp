@@ -1,5 +1,7 @@
 //===- Structure.cpp - Kernels --------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
+#include "runtime/abi/Batch.h"
+
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
@@ -62,6 +64,26 @@ SmallVector<OperandEffect> FuncOp::operandEffects() {
       effect.writes |= isa<MemoryEffects::Write>(one.getEffect());
     }
   return effects;
+}
+
+int64_t FuncOp::bytesPerUnit() {
+  int64_t bytes = 0;
+  LaunchInterface op = launch();
+  for (auto [argument, effect] : llvm::zip(getArguments(), operandEffects())) {
+    const int64_t accesses = effect.reads + effect.writes;
+    Type type = argument.getType();
+    if (auto rows = dyn_cast<ActivationType>(type))
+      bytes += accesses * rows.rowBytes() * op.rowsOfUnit(argument);
+    else if (auto routes = dyn_cast<RoutesType>(type))
+      bytes += accesses * routes.bytesPerToken();
+    else if (auto pool = dyn_cast<KvPoolType>(type))
+      bytes += effect.writes * pool.pageBytes() / kPageTokens;
+    else if (auto state = dyn_cast<FixedStateType>(type))
+      bytes += accesses * state.slotBytes(); // of a sequence that decodes
+    else if (auto weight = dyn_cast<WeightType>(type); weight && op.gathersWeights())
+      bytes += packedRowBytes(weight); // the row of its token
+  }
+  return bytes;
 }
 
 void FuncOp::addWorkspace(int64_t bytes) {

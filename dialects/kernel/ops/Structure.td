@@ -38,6 +38,10 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     auto ops() { return getBody().front().without_terminator(); }
     /// The combined effect of all ops on each operand. Fused values are not memory.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
+    /// Bytes that a launch moves per unit, a token or a logits row (LaunchInterface::isPerRow). An operand counts once,
+    /// because repeated reads hit a cache. Not counted are workspaces, weights that a launch reads whole, and what it
+    /// reads of a paged state (LaunchInterface::bytesPerPosition). The layouts of gathered weights must be chosen.
+    int64_t bytesPerUnit();
     /// The smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }
     int64_t mostCount() {
