@@ -1,11 +1,9 @@
 //===- Attention.cpp - kernel.attention; see Attention.h ------------------===//
 #include "codegen/cpu/Attention.h"
 #include "codegen/cpu/AttentionInt8.h"
-#include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Emitters.h"
 #include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"
-#include "codegen/cpu/RowwiseLanes.h"
 #include "dialects/kernel/ops/Attention.h"
 #include "runtime/formats/KvInt4.h"
 
@@ -21,38 +19,34 @@ using namespace ingot::cpu;
 
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  element = kv.getFormat(), headDim = kv.getHeadDim(), kvHeads = kv.getKvHeads();
-  group = op.getHeads() / kvHeads, window = op.getWindow();
-  rows = kAttentionTile * group;
-  split = element == KvFormat::BF16 && headDim % 32 == 0;
-  qStride = roundUp(headDim, kRowLanes);
-  chunks = qStride / kRowLanes;
+  element = kv.getFormat();
+  split = element == KvFormat::BF16 && kv.getHeadDim() % 32 == 0;
+  qStride = roundUp(kv.getHeadDim(), kRowLanes);
+  const int64_t rows = kAttentionTile * (op.getHeads() / kv.getKvHeads());
   int64_t next = 0;
   auto take = [&](int64_t floats) {
     int64_t at = next;
     next += roundUp(floats * 4, 64);
     return at;
   };
-  qOffset = take(rows * qStride), oOffset = take(rows * chunks * kRowLanes),
-  lOffset = take(rows * kRowLanes);
-  mOffset = take(rows + kRowLanes), sOffset = take(kFloatRows * kFloatBlock);
+  qOffset = take(rows * qStride);
+  state.o = take(rows * qStride), state.l = take(rows * kRowLanes);
+  state.m = take(rows + kRowLanes), sOffset = take(kFloatRows * kAttentionBlock);
   factorsOffset = take(kRowLanes);
   bytes = next;
 }
 
 namespace {
 
-constexpr int64_t kPagesOfBlock = kFloatBlock / kPageTokens;
-
 class AttentionEmitter : AttentionItem {
 public:
   AttentionEmitter(KernelBuilder &k, kernel::AttentionOp op)
-      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kFloatRows : 2),
-        mostSums(k.isa.registers >= 32 ? 24 : 4) {}
+      : AttentionItem(k, op, AttentionShape(op).state), shape(op),
+        mostRows(k.isa.registers >= 32 ? kFloatRows : 2), mostSums(k.isa.registers >= 32 ? 24 : 4) {
+  }
 
   void emit() {
-    forEachItem([&](Value blockTable) {
-      table = blockTable;
+    forEachItem([&] {
       emitStart();
       emitBlocks();
       emitFinish();
@@ -60,48 +54,32 @@ public:
   }
 
 private:
-  Value qAt(Value row) {
-    return k.at(k.at(k.scratch, shape.qOffset), k.mul(row, shape.qStride * 4));
-  }
-  Value oAt(Value row) {
-    return k.at(k.at(k.scratch, shape.oOffset), k.mul(row, shape.chunks * kVectorBytes));
-  }
-  Value lAt(Value row) { return k.at(k.at(k.scratch, shape.lOffset), k.mul(row, kVectorBytes)); }
-  Value mAt(Value row) { return k.at(k.at(k.scratch, shape.mOffset), k.mul(row, 4)); }
+  Value qAt(Value row) { return scratch(shape.qOffset, row, shape.qStride * 4); }
   /// Address of the scores, later weights, of a row of the register tile, from position `byte / 4` of
   /// the block on.
   Value sAt(Value rowOfTile, Value byte) {
-    return k.at(k.at(k.at(k.scratch, shape.sOffset), k.mul(rowOfTile, kFloatBlock * 4)), byte);
+    return k.at(scratch(shape.sOffset, rowOfTile, kAttentionBlock * 4), byte);
   }
   Value factorOf(Value rowOfTile) {
-    return k.loadSplat(f32x16, k.at(k.at(k.scratch, shape.factorsOffset), k.mul(rowOfTile, 4)));
+    return k.loadSplat(f32x16, scratch(shape.factorsOffset, rowOfTile, 4));
   }
 
   /// Copies q of the item to scratch. Initialises o to 0, and m and l of the softmax.
   void emitStart() {
-    Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
-      Value from = queryAt(token, queryHead);
-      Values q;
-      for (int64_t d = 0; d < shape.headDim; d += kRowLanes)
-        q.push_back(loadFirst(k, k.f32, k.at(from, d * 4), shape.headDim - d));
+      Values q = loadQuery(token, queryHead);
       if (isInt4())
-        q = hadamard(k, q, shape.headDim);
+        q = hadamard(k, q, headDim);
       for (auto [c, v] : llvm::enumerate(q))
         k.store(v, k.at(qAt(row), int64_t(c) * kVectorBytes), 64);
-      for (int64_t c = 0; c < shape.chunks; ++c)
-        k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
-      auto [m, l] = startOf(queryHead, kNoScore, log2e, 1);
-      k.store(l, lAt(row), 64);
-      k.store(m, mAt(row));
+      startRow(row, queryHead, kLog2E, 1);
     });
   }
 
-  double softcap() { return op.getSoftcap().convertToFloat(); }
   /// Returns the factor that converts scores to units of log2, since the softmax uses 2^.
   Value toLog2() {
     double scale = op.getScale().convertToFloat();
-    return k.splat(f32x16, log2e * (softcap() == 0 ? scale : softcap()));
+    return k.splat(f32x16, kLog2E * (softcap() == 0 ? scale : softcap()));
   }
 
   //===--- Blocks -----------------------------------------------------------===//
@@ -116,51 +94,32 @@ private:
   };
 
   void emitBlocks() {
-    Value lastPosition = k.sub(k.add(firstPosition, tokens), 1), firstSeen = k.word(0);
-    if (shape.window)
-      firstSeen = k.maxSigned(k.add(firstPosition, 1 - shape.window), k.word(0));
+    lastPosition = k.sub(k.add(firstPosition, tokens), 1);
+    Value firstSeen = firstSeenPosition();
     lastPage = k.divUnsigned(lastPosition, kPageTokens);
     firstPage = k.divUnsigned(firstSeen, kPageTokens);
-    Value last = k.divUnsigned(lastPosition, kFloatBlock);
-    k.loop(k.divUnsigned(firstSeen, kFloatBlock), k.add(last, 1), k.word(1), [&](Value index) {
+    forEachBlock(firstSeen, [&](Value index) {
       Block block;
-      block.page = k.mul(index, kPagesOfBlock), block.start = k.mul(index, kFloatBlock);
-      block.from = shape.window ? k.maxSigned(k.sub(firstPage, block.page), k.word(0)) : k.word(0);
+      block.page = k.mul(index, kPagesOfBlock), block.start = k.mul(index, kAttentionBlock);
+      block.from = window ? k.maxSigned(k.sub(firstPage, block.page), k.word(0)) : k.word(0);
       block.to = k.minSigned(k.add(k.sub(lastPage, block.page), 1), k.word(kPagesOfBlock));
-      if (shape.window)
+      if (window)
         block.unseen = k.sub(firstSeen, block.start);
       block.written = k.add(k.sub(lastPosition, block.start), 1);
-      block.seesAll = k.less(k.add(block.start, kFloatBlock - 2), firstPosition);
-      if (shape.window)
-        block.seesAll = arith::AndIOp::create(
-            k.b, block.seesAll, k.less(k.sub(lastPosition, shape.window), block.start));
+      block.seesAll = seesAll(block.start);
       emitRows(block);
     });
   }
 
   bool isInt4() const { return shape.element == KvFormat::Int4; }
-  int64_t headBytes() { return shape.storedBytes(shape.headDim) * kPageTokens; }
-  /// Returns the bytes of the scales of a head's K or V in a page.
-  int64_t scaleBytes() { return kvFormat(shape.element).scaleBytes(shape.headDim) * kPageTokens; }
   /// Returns the page of that index, clamped to the first and last page that the item sees.
   Value pageOf(Value index) {
-    index = k.minSigned(shape.window ? k.maxSigned(index, firstPage) : index, lastPage);
-    Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
-    return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
-  }
-  // Addresses for this KV head in the page of that index.
-  Value keysOf(Value index) { return k.at(pageOf(index), k.mul(head, headBytes())); }
-  Value valuesOf(Value index) { return k.at(keysOf(index), shape.kvHeads * headBytes()); }
-  Value scalesOfKeys(Value index) {
-    return k.at(k.at(pageOf(index), 2 * shape.kvHeads * headBytes()), k.mul(head, scaleBytes()));
-  }
-  Value scalesOfValues(Value index) {
-    return k.at(scalesOfKeys(index), shape.kvHeads * scaleBytes());
+    return pageAt(k.minSigned(window ? k.maxSigned(index, firstPage) : index, lastPage));
   }
 
   /// Emits all rows in register tiles, and the remainder in smaller ones.
   void emitRows(const Block &block) {
-    Value rows = k.mul(tokens, shape.group), done = k.word(0);
+    Value rows = k.mul(tokens, group), done = k.word(0);
     int64_t least = mostRows > 6 ? 6 : mostRows;
     for (int64_t count = mostRows; count >= least; count /= 2) {
       Value rest = k.remUnsigned(k.sub(rows, done), count), full = k.sub(rows, rest);
@@ -168,7 +127,7 @@ private:
       done = full;
     }
     Value rest = k.sub(rows, done);
-    int64_t step = std::gcd(shape.group, least); // rows are a multiple of it
+    int64_t step = std::gcd(group, least); // rows are a multiple of it
     for (int64_t count = step; count < least; count += step)
       k.when(k.equal(rest, k.word(count)), [&] { emitTile(block, done, count); });
   }
@@ -176,11 +135,11 @@ private:
   void emitTile(const Block &block, Value row, int64_t count) {
     emitFactors(row, emitScores(block, row, count));
     emitWeights(block, row, count);
-    int64_t size = std::min(std::max<int64_t>(mostSums / count, 1), shape.chunks);
+    int64_t size = std::min(std::max<int64_t>(mostSums / count, 1), chunks);
     if (shape.split)
       size = std::max<int64_t>(size / 2 * 2, 2);
-    for (int64_t chunk = 0; chunk < shape.chunks; chunk += size)
-      emitValues(block, row, count, chunk, std::min(size, shape.chunks - chunk));
+    for (int64_t chunk = 0; chunk < chunks; chunk += size)
+      emitValues(block, row, count, chunk, std::min(size, chunks - chunk));
   }
 
   //===--- q . K ------------------------------------------------------------===//
@@ -214,10 +173,10 @@ private:
             Values seen;
             Value start = k.add(block.start, k.mul(p, kPageTokens));
             for (int64_t r = 0; r < count; ++r) {
-              Value position = k.add(firstPosition, k.divUnsigned(k.add(row, r), shape.group));
+              Value position = k.add(firstPosition, k.divUnsigned(k.add(row, r), group));
               Value at = k.narrow(k.sub(position, start), k.i32); // relative to the unit
               for (int64_t v = 0; v < vectors; ++v)
-                seen.push_back(k.select(visible(at, v), scores[r * vectors + v], lowest));
+                seen.push_back(k.select(visibleInUnit(at, v), scores[r * vectors + v], lowest));
             }
             return seen;
           });
@@ -237,16 +196,16 @@ private:
   Values emitDots(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     if (isInt4())
       return emitDotsOfCodes(block, row, count, p, pages);
-    int64_t unroll = shape.headDim % 4 ? 1 : 4, lineBytes = shape.storedBytes(kPageTokens);
+    int64_t unroll = headDim % 4 ? 1 : 4, lineBytes = shape.storedBytes(kPageTokens);
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);
     Values keys, next;
     for (int64_t page = 0; page < pages; ++page) {
-      keys.push_back(keysOf(k.add(index, page)));
-      next.push_back(keysOf(k.add(index, page + kPagesOfBlock)));
+      keys.push_back(keysOf(pageOf(k.add(index, page))));
+      next.push_back(keysOf(pageOf(k.add(index, page + kPagesOfBlock))));
     }
     Values zeros(count * vectors, k.splat(f32x16, 0));
-    return k.loop(k.word(0), k.word(shape.headDim), k.word(unroll), zeros,
+    return k.loop(k.word(0), k.word(headDim), k.word(unroll), zeros,
                   [&](Value d, ValueRange carried) {
                     Values sums(carried.begin(), carried.end());
                     Value qD = k.at(q, k.mul(d, 4)), byte = k.mul(d, lineBytes);
@@ -276,12 +235,12 @@ private:
     Value q = qAt(row), index = k.add(block.page, p);
     Values keys, scales;
     for (int64_t page = 0; page < pages; ++page) {
-      keys.push_back(keysOf(k.add(index, page)));
-      scales.push_back(scalesOfKeys(k.add(index, page)));
+      keys.push_back(keysOf(pageOf(k.add(index, page))));
+      scales.push_back(scalesOfKeys(pageOf(k.add(index, page))));
     }
     constexpr int64_t lines = kKvInt4Group / 2; // per group
     Values zeros(count * vectors, k.splat(f32x16, 0));
-    Value groups = k.word(shape.headDim / kKvInt4Group);
+    Value groups = k.word(headDim / kKvInt4Group);
     return k.loop(k.word(0), groups, k.word(1), zeros, [&](Value g, ValueRange ofGroup) {
       return k.loop(k.word(0), k.word(lines), k.word(1), ofGroup, [&](Value i, ValueRange carried) {
         Values sums(carried.begin(), carried.end());
@@ -345,21 +304,14 @@ private:
   }
 
   /// Returns the lanes of vector v of a unit that a row at position `at`, relative to the unit, may see.
-  Value visible(Value at, int64_t v) {
+  Value visibleInUnit(Value at, int64_t v) {
     SmallVector<int32_t> inUnit;
     for (int64_t i = 0; i < kRowLanes; ++i)
       inUnit.push_back(shape.element == KvFormat::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
                                                        : v * kRowLanes + i);
     Value offsets =
         arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inUnit)));
-    auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
-      return arith::CmpIOp::create(k.b, predicate, offsets, k.broadcast(i32x16, bound));
-    };
-    Value seen = compare(arith::CmpIPredicate::sle, at);
-    if (shape.window)
-      seen = arith::AndIOp::create(k.b, seen,
-                                   compare(arith::CmpIPredicate::sgt, k.sub(at, shape.window)));
-    return seen;
+    return visible(offsets, at, [&] { return k.sub(at, window); });
   }
 
   //===--- Softmax ----------------------------------------------------------===//
@@ -380,8 +332,7 @@ private:
       all = shuffle(k, all, widest, insert);
     }
     Value old = k.load(f32x16, mAt(row)), next = k.fmax(k.fmul(all, toLog2()), old);
-    k.store(emitExp2OfNonPositive(k.b, k.fsub(old, next)), k.at(k.scratch, shape.factorsOffset),
-            64);
+    k.store(emitExp2OfNonPositive(k.b, k.fsub(old, next)), scratch(shape.factorsOffset), 64);
     storeFirst(k, next, mAt(row), int64_t(most.size()));
   }
 
@@ -421,21 +372,22 @@ private:
 
   /// o = o * factor + sum p_j V_j for `size` chunks of `count` rows.
   void emitValues(const Block &block, Value row, int64_t count, int64_t chunk, int64_t size) {
-    int64_t lineBytes = shape.storedBytes(shape.headDim);
+    int64_t lineBytes = shape.storedBytes(headDim);
     Values sums;
     auto place = [&](int64_t r, int64_t c) {
-      return k.at(oAt(row), (r * shape.chunks + chunk + c) * kVectorBytes);
+      return k.at(oAt(row), (r * chunks + chunk + c) * kVectorBytes);
     };
     for (int64_t r = 0; r < count; ++r)
       for (int64_t c = 0; c < size; ++c)
         sums.push_back(k.fmul(k.load(f32x16, place(r, c), 64), factorOf(k.word(r))));
     sums = k.loop(block.from, block.to, k.word(1), sums, [&](Value p, ValueRange ofPage) {
       Value index = k.add(block.page, p), first = k.mul(p, kPageTokens);
-      Value values = valuesOf(index), next = valuesOf(k.add(index, kPagesOfBlock));
-      Value scales = isInt4() ? scalesOfValues(index) : Value();
+      Value values = valuesOf(pageOf(index));
+      Value next = valuesOf(pageOf(k.add(index, kPagesOfBlock)));
+      Value scales = isInt4() ? scalesOfValues(pageOf(index)) : Value();
       // Positions that no row may see are not read: they may hold anything, and 0 times NaN is NaN.
       Value begin = k.word(0);
-      if (shape.window)
+      if (window)
         begin = k.maxSigned(k.sub(block.unseen, first), begin);
       Value written = k.minSigned(k.sub(block.written, first), k.word(kPageTokens));
       return k.loop(begin, written, k.word(1), ofPage, [&](Value j, ValueRange carried) {
@@ -471,7 +423,7 @@ private:
 
   Values loadValues(Value line, int64_t chunk, int64_t count) {
     Values v;
-    int64_t align = std::gcd<int64_t>(shape.storedBytes(shape.headDim), 64);
+    int64_t align = std::gcd<int64_t>(shape.storedBytes(headDim), 64);
     if (shape.split) {
       for (int64_t c = chunk; c < chunk + count; c += 2)
         v.append(splitBF16(k.load(i32x16, k.at(line, c * 32), align)));
@@ -482,7 +434,7 @@ private:
       Type stored = shape.element == KvFormat::F32   ? k.f32
                     : shape.element == KvFormat::F16 ? k.f16
                                                      : k.i16;
-      Value elements = loadFirst(k, stored, from, shape.headDim);
+      Value elements = loadFirst(k, stored, from, headDim);
       if (shape.element == KvFormat::BF16)
         elements = k.bitcast(k.vec(k.bf16, kRowLanes), elements);
       v.push_back(shape.element == KvFormat::F32 ? elements : k.extend(elements));
@@ -493,24 +445,14 @@ private:
   //===--- The end ----------------------------------------------------------===//
 
   void emitFinish() {
-    forEachRow([&](Value row, Value token, Value queryHead) {
-      Value sum = k.broadcast(f32x16, k.sumLanes(k.load(f32x16, lAt(row), 64)));
-      Values y;
-      for (int64_t c = 0; c < shape.chunks; ++c)
-        y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * kVectorBytes), 64), sum));
-      for (int64_t c = 0; shape.split && c < shape.chunks; c += 2)
+    finishRows([&](Values &y) {
+      for (int64_t c = 0; shape.split && c < chunks; c += 2)
         std::tie(y[c], y[c + 1]) = interleave(y[c], y[c + 1]);
-      storeRow(token, queryHead, y);
     });
-    storePadding();
   }
-
-  static constexpr double log2e = 1.44269504088896340736;
 
   AttentionShape shape;
   int64_t mostRows, mostSums; ///< maximum rows and sums (vectors of 16) of a register tile
-  Value table;                ///< block table of the item's sequence
-  Value firstPage, lastPage;  ///< of the item
 };
 
 } // namespace

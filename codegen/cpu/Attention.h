@@ -32,11 +32,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/cpu/KernelBuilder.h"
-
-namespace ingot::kernel {
-class AttentionOp;
-}
+#include "codegen/cpu/AttentionItem.h"
 
 namespace ingot::cpu {
 
@@ -44,20 +40,16 @@ struct AttentionShape {
   explicit AttentionShape(kernel::AttentionOp op);
 
   KvFormat element;
-  int64_t headDim, kvHeads, group;
-  int64_t rows;    ///< maximum rows of an item
   int64_t qStride; ///< floats between rows of q in scratch
-  int64_t chunks;  ///< vectors of 16 that hold a row of o
   /// Returns the bytes that `count` values take in the cache.
   int64_t storedBytes(int64_t count) const { return kvFormat(element).valueBytes(count); }
-  bool split;     ///< o is kept as (even, odd) elements of each 32
-  int64_t window; ///< 0: none
+  bool split; ///< o is kept as (even, odd) elements of each 32
 
-  int64_t qOffset, oOffset, lOffset, mOffset, sOffset, factorsOffset, bytes; ///< in scratch memory
+  // In scratch memory.
+  AttentionState state;
+  int64_t qOffset, sOffset, factorsOffset, bytes;
 };
 
-/// Positions of a block.
-constexpr int64_t kFloatBlock = 128;
 /// Maximum rows of a register tile, at any ISA level. 12 x 2 vectors of scores or of o, 2 of K or V
 /// and the numbers that they are multiplied by fit 32 registers. AVX2, which has half as many
 /// registers of half the size, takes 2 rows.

@@ -1,6 +1,5 @@
 //===- AttentionInt8.cpp - See AttentionInt8.h ----------------------------===//
 #include "codegen/cpu/AttentionInt8.h"
-#include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Hadamard.h"
 #include "codegen/cpu/MathApproximation.h"
 #include "codegen/cpu/Quantize.h"
@@ -17,15 +16,13 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 
-static constexpr int64_t kPagesOfBlock = kInt8Block / kPageTokens;
 /// Bytes of L or 1 / s_V of a block, for one token or unmasked.
-static constexpr int64_t kBlockBytes = kInt8Block * 4;
+static constexpr int64_t kBlockBytes = kAttentionBlock * 4;
 
 AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
-  rows = kAttentionTile * (op.getHeads() / kv.getKvHeads());
+  const int64_t rows = kAttentionTile * (op.getHeads() / kv.getKvHeads());
   qStride = roundUp(kv.getHeadDim(), kRowLanes);
-  chunks = qStride / kRowLanes;
   int64_t next = 0;
   auto take = [&](int64_t bytesOf) {
     int64_t at = next;
@@ -33,13 +30,13 @@ AttentionInt8Shape::AttentionInt8Shape(kernel::AttentionOp op) {
     return at;
   };
   q = take(rows * qStride), rowScale = take(rows * 4), start = take(rows * 4);
-  o = take(rows * chunks * kVectorBytes), l = take(rows * kVectorBytes);
-  m = take((rows + kRowLanes) * 4);
+  state.o = take(rows * qStride * 4), state.l = take(rows * kVectorBytes);
+  state.m = take((rows + kRowLanes) * 4);
   pages = take(kPagesOfBlock * 4 * 8), ahead = take(kPagesOfBlock * 4 * 8);
   keyScales = take(kBlockBytes);
   logScales = take((kAttentionTile + 1) * kBlockBytes);
   inverses = take((kAttentionTile + 1) * kBlockBytes);
-  scores = take(kAttentionRows * kBlockBytes), weights = take(kAttentionRows * kInt8Block);
+  scores = take(kAttentionRows * kBlockBytes), weights = take(kAttentionRows * kAttentionBlock);
   lowered = take(kAttentionRows * kVectorBytes), factors = take(2 * kVectorBytes);
   bytes = next;
 }
@@ -52,15 +49,15 @@ constexpr double kUnit = 8388608;
 class AttentionInt8Emitter : AttentionItem {
 public:
   AttentionInt8Emitter(KernelBuilder &k, kernel::AttentionOp op)
-      : AttentionItem(k, op), shape(op), mostRows(k.isa.registers >= 32 ? kAttentionRows : 2),
-        unit(kTileVectors * k.lanes), perSixteen(kRowLanes / k.lanes) {}
+      : AttentionItem(k, op, AttentionInt8Shape(op).state), shape(op),
+        mostRows(k.isa.registers >= 32 ? kAttentionRows : 2), unit(kTileVectors * k.lanes),
+        perSixteen(kRowLanes / k.lanes) {}
 
   void emit() {
-    forEachItem([&](Value blockTable) {
-      table = blockTable;
+    forEachItem([&] {
       emitStart();
       emitBlocks();
-      emitFinish();
+      finishRows();
     });
   }
 
@@ -68,23 +65,14 @@ private:
   /// Registers per row of a tile: they hold positions for scores, elements for sums.
   static constexpr int64_t kTileVectors = 4;
 
-  Value scratch(int64_t offset) { return k.at(k.scratch, offset); }
-  Value scratch(int64_t offset, Value index, int64_t stride) {
-    return k.at(scratch(offset), k.mul(index, stride));
-  }
   Value qAt(Value row) { return scratch(shape.q, row, shape.qStride); }
-  Value oAt(Value row) { return scratch(shape.o, row, shape.chunks * kVectorBytes); }
 
   //===--- The start --------------------------------------------------------===//
 
   /// Writes q of the item to scratch as codes. Initialises o to 0, and m and l of the softmax.
   void emitStart() {
-    Value zero = k.splat(f32x16, 0);
     forEachRow([&](Value row, Value token, Value queryHead) {
-      Value from = queryAt(token, queryHead);
-      Values x;
-      for (int64_t d = 0; d < headDim; d += kRowLanes)
-        x.push_back(loadFirst(k, k.f32, k.at(from, d * 4), headDim - d));
+      Values x = loadQuery(token, queryHead);
       QuantizedVector q = quantizeVector(k, hadamard(k, x, headDim), 0);
       Value sum;
       for (auto [c, codes] : llvm::enumerate(q.codes)) {
@@ -94,19 +82,14 @@ private:
       }
       k.store(k.mul(k.sumLanes(sum), -128), scratch(shape.start, row, 4));
       k.store(k.fmul(q.scale, k.splat(k.f32, scoreFactor())), scratch(shape.rowScale, row, 4));
-      for (int64_t c = 0; c < shape.chunks; ++c)
-        k.store(zero, k.at(oAt(row), c * kVectorBytes), 64);
-      auto [m, l] = startOf(queryHead, kNoScore, log2e * kUnit, 255);
-      k.store(l, scratch(shape.l, row, kVectorBytes), 64);
-      k.store(m, scratch(shape.m, row, 4));
+      startRow(row, queryHead, kLog2E * kUnit, 255);
     });
   }
 
-  double softcap() { return op.getSoftcap().convertToFloat(); }
   /// Returns the factor of s_q that converts scores to units of y, or with a soft-cap to the argument of tanh.
   double scoreFactor() {
     double scale = double(op.getScale().convertToFloat()) / double(kvInt8Block(headDim));
-    return softcap() == 0 ? scale * log2e * kUnit : scale / softcap();
+    return softcap() == 0 ? scale * kLog2E * kUnit : scale / softcap();
   }
 
   //===--- Blocks -----------------------------------------------------------===//
@@ -114,16 +97,14 @@ private:
   void emitBlocks() {
     lastPosition = k.sub(k.add(firstPosition, tokens), 1);
     lastPage = k.divUnsigned(lastPosition, kPageTokens);
-    Value firstSeen = k.word(0);
-    if (window)
-      firstSeen = k.maxSigned(k.add(firstPosition, 1 - window), k.word(0));
+    Value firstSeen = firstSeenPosition();
     firstPage = k.divUnsigned(firstSeen, kPageTokens);
     Value tiles = k.divUnsigned(k.add(k.mul(tokens, group), mostRows - 1), mostRows);
     piecesOfTile = arith::DivUIOp::create(k.b, k.add(tiles, 2 * kPagesOfBlock - 1), tiles);
-    Value last = k.divUnsigned(lastPosition, kInt8Block);
-    k.loop(k.divUnsigned(firstSeen, kInt8Block), k.add(last, 1), k.word(1), [&](Value block) {
-      blockStart = k.mul(block, kInt8Block);
-      Value written = k.minSigned(k.add(k.sub(lastPosition, blockStart), 1), k.word(kInt8Block));
+    forEachBlock(firstSeen, [&](Value block) {
+      blockStart = k.mul(block, kAttentionBlock);
+      Value written =
+          k.minSigned(k.add(k.sub(lastPosition, blockStart), 1), k.word(kAttentionBlock));
       units = k.divUnsigned(k.add(written, unit - 1), unit);
       pages = k.divUnsigned(k.add(written, kPageTokens - 1), kPageTokens);
       emitPages(block);
@@ -132,33 +113,23 @@ private:
     });
   }
 
-  Value pageAt(Value index) {
-    index = k.minSigned(k.maxSigned(index, firstPage), lastPage);
-    Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
-    return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
-  }
-  int64_t headBytes() { return headDim * kPageTokens; }
-  Value keysOf(Value page) { return k.at(page, k.mul(head, headBytes())); }
-  Value keyScalesOf(Value page) {
-    return k.at(k.at(page, 2 * kvHeads * headBytes()), k.mul(head, kPageTokens * 4));
-  }
+  Value pageOf(Value index) { return pageAt(k.minSigned(k.maxSigned(index, firstPage), lastPage)); }
 
   /// Writes the addresses of the pages of the block and of the next one to scratch. Indices are clamped
   /// to the first and last page that the item sees; values read from such extra pages are not used.
   void emitPages(Value block) {
     Value first = k.mul(block, kPagesOfBlock);
     k.loop(0, kPagesOfBlock, 1, [&](Value p) {
-      Value page = pageAt(k.add(first, p)), to = scratch(shape.pages, p, 32);
+      Value page = pageOf(k.add(first, p)), to = scratch(shape.pages, p, 32);
       k.store(keysOf(page), to);
-      k.store(k.at(keysOf(page), kvHeads * headBytes()), k.at(to, 8));
-      k.store(keyScalesOf(page), k.at(to, 16));
-      Value next = pageAt(k.add(k.add(first, kPagesOfBlock), p)),
+      k.store(valuesOf(page), k.at(to, 8));
+      k.store(scalesOfKeys(page), k.at(to, 16));
+      Value next = pageOf(k.add(k.add(first, kPagesOfBlock), p)),
             ahead = scratch(shape.ahead, p, 32);
-      for (int64_t ofV = 0; ofV < 2; ++ofV) {
-        k.store(k.at(keysOf(next), ofV * kvHeads * headBytes()), k.at(ahead, ofV * 16));
-        k.store(k.at(keyScalesOf(next), ofV * kvHeads * kPageTokens * 4),
-                k.at(ahead, ofV * 16 + 8));
-      }
+      k.store(keysOf(next), ahead);
+      k.store(scalesOfKeys(next), k.at(ahead, 8));
+      k.store(valuesOf(next), k.at(ahead, 16));
+      k.store(scalesOfValues(next), k.at(ahead, 24));
     });
   }
   /// Prefetches the next block, in pieces (K or V of a page) that are divided among the tiles of the
@@ -187,14 +158,7 @@ private:
   }
   /// Returns the lanes of `positions` in (after, upTo]; without a window, all up to `upTo`.
   Value within(Value positions, Value upTo, Value after) {
-    auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
-      return arith::CmpIOp::create(k.b, predicate, positions,
-                                   k.broadcast(i32x16, k.narrow(bound, k.i32)));
-    };
-    Value seen = compare(arith::CmpIPredicate::sle, upTo);
-    if (window)
-      seen = arith::AndIOp::create(k.b, seen, compare(arith::CmpIPredicate::sgt, after));
-    return seen;
+    return visible(positions, k.narrow(upTo, k.i32), [&] { return k.narrow(after, k.i32); });
   }
 
   /// Returns log2 of a normal number, in units of y: the exponent plus a quintic of the significand
@@ -229,16 +193,13 @@ private:
         k.store(k.fdiv(k.splat(f32x16, 1), ofV), k.at(scratch(shape.inverses + plain), byte), 64);
       }
     });
-    Value seesAll = k.less(k.add(blockStart, kInt8Block - 2), firstPosition);
-    if (window)
-      seesAll =
-          arith::AndIOp::create(k.b, seesAll, k.less(k.sub(lastPosition, window), blockStart));
-    Value perToken = k.select(seesAll, k.word(0), k.word(1));
+    Value unmasked = seesAll(blockStart);
+    Value perToken = k.select(unmasked, k.word(0), k.word(1));
     tokenStride = k.mul(perToken, kBlockBytes);
-    tokenBase = k.select(seesAll, k.word(plain), k.word(0));
+    tokenBase = k.select(unmasked, k.word(plain), k.word(0));
     k.loop(k.word(0), k.mul(tokens, perToken), k.word(1), [&](Value t) {
       Value position = k.add(firstPosition, t), to = k.mul(t, kBlockBytes);
-      k.loop(0, kInt8Block, kRowLanes, [&](Value j) {
+      k.loop(0, kAttentionBlock, kRowLanes, [&](Value j) {
         Value seen = within(lanePositions(k.add(blockStart, j)), position, k.sub(position, window));
         Value byte = k.mul(j, 4);
         for (auto [array, masked] :
@@ -270,7 +231,7 @@ private:
     prefetchShare(k.divUnsigned(row, mostRows));
     emitFactors(row, emitScores(row, count));
     emitWeights(row, count);
-    int64_t registers = shape.chunks * perSixteen;
+    int64_t registers = chunks * perSixteen;
     int64_t groups = (registers + kTileVectors - 1) / kTileVectors;
     for (int64_t g = 0, first = 0; g < groups; ++g) { // of nearly equal size
       int64_t size = (registers - first + groups - g - 1) / (groups - g);
@@ -334,7 +295,7 @@ private:
     if (softcap() == 0)
       return k.fma(t, scale, logScale);
     Value bounded = math::TanhOp::create(k.b, k.fmul(t, scale));
-    return k.fma(bounded, k.splat(softcap() * log2e * kUnit), logScale);
+    return k.fma(bounded, k.splat(softcap() * kLog2E * kUnit), logScale);
   }
 
   /// Computes integer dots of the rows with one unit of positions, [row][register].
@@ -397,13 +358,13 @@ private:
               scratch(shape.lowered + int64_t(r) * kVectorBytes), 64);
       all = shuffle(k, all, widest, insert);
     }
-    Value old = k.load(f32x16, scratch(shape.m, row, 4)), next = k.fmax(all, old);
+    Value old = k.load(f32x16, mAt(row)), next = k.fmax(all, old);
     auto power = [&](Value x) {
       return emitExp2OfNonPositive(k.b, k.fmul(x, k.splat(f32x16, 1 / kUnit)));
     };
     k.store(power(k.fsub(old, next)), scratch(shape.factors), 64);
     k.store(power(k.fsub(all, next)), scratch(shape.factors + kVectorBytes), 64);
-    storeFirst(k, next, scratch(shape.m, row, 4), int64_t(most.size()));
+    storeFirst(k, next, mAt(row), int64_t(most.size()));
   }
   /// Loads a or b into every lane.
   Value factor(VectorType type, Value rowOfTile, bool b) {
@@ -428,7 +389,7 @@ private:
       Value rowR = k.add(row, r),
             lowered = k.load(f32x16, scratch(shape.lowered, r, kVectorBytes), 64);
       Value inverses = ofToken(shape.inverses, rowR), y = scratch(shape.scores, r, kBlockBytes),
-            to = scratch(shape.weights, r, kInt8Block);
+            to = scratch(shape.weights, r, kAttentionBlock);
       Values sum =
           k.loop(k.word(0), units, k.word(1), k.splat(f32x16, 0), [&](Value u, ValueRange carried) {
             Value byte = k.mul(u, unit * 4), partial = carried[0];
@@ -441,7 +402,7 @@ private:
             k.store(roundToBytes(k, weights), k.at(to, k.mul(u, unit)), unit);
             return Values{partial};
           });
-      Value l = scratch(shape.l, rowR, kVectorBytes);
+      Value l = lAt(rowR);
       k.store(k.fma(sum[0], factor(f32x16, r, true),
                     k.fmul(k.load(f32x16, l, 64), factor(f32x16, r, false))),
               l, 64);
@@ -473,7 +434,7 @@ private:
                                      std::min<int64_t>(align, 4 * k.lanes)),
                               true));
         for (int64_t r = 0; r < count; ++r) {
-          int64_t at = r * kInt8Block + packedDword(4 * g, k.lanes) * 4;
+          int64_t at = r * kAttentionBlock + packedDword(4 * g, k.lanes) * 4;
           Bytes u = bytesOf(k.loadSplat(k.i32s, k.at(weights, at)), false);
           for (int64_t i = 0; i < size; ++i)
             next[r * size + i] = dot(next[r * size + i], u, v[i]);
@@ -491,21 +452,6 @@ private:
     }
   }
 
-  //===--- The end ----------------------------------------------------------===//
-
-  void emitFinish() {
-    forEachRow([&](Value row, Value token, Value queryHead) {
-      Value l = k.load(f32x16, scratch(shape.l, row, kVectorBytes), 64);
-      Value sum = k.broadcast(f32x16, k.sumLanes(l));
-      Values y;
-      for (int64_t c = 0; c < shape.chunks; ++c)
-        y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * kVectorBytes), 64), sum));
-      storeRow(token, queryHead, y);
-    });
-    storePadding();
-  }
-
-  static constexpr double log2e = 1.44269504088896340736;
   /// Coefficients, highest first. kPower: 2^(w-1) for w in 1 … 2, minimax in the relative error;
   /// kLogarithm: log2(w), minimax in the absolute error.
   static constexpr double kPower[] = {0.07802452, -0.00800641, 0.4777728, 0.45213431};
@@ -513,12 +459,10 @@ private:
                                           -3.48987855, 5.04785541,  -2.78792621};
 
   AttentionInt8Shape shape;
-  int64_t mostRows;                        ///< maximum rows of a register tile
-  int64_t unit;                            ///< positions of a register tile
-  int64_t perSixteen;                      ///< registers per vector of 16
-  Value table;                             ///< block table of the item's sequence
-  Value lastPosition, firstPage, lastPage; ///< of the item
-  Value piecesOfTile;                      ///< pieces of the next block that a tile prefetches
+  int64_t mostRows;   ///< maximum rows of a register tile
+  int64_t unit;       ///< positions of a register tile
+  int64_t perSixteen; ///< registers per vector of 16
+  Value piecesOfTile; ///< pieces of the next block that a tile prefetches
   Value blockStart, units,
       pages; ///< of the block: its first position, its units and pages with written positions
   Value tokenBase, tokenStride; ///< of the block: byte offset of a token's L and 1 / s_V

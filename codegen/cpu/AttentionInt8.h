@@ -37,20 +37,14 @@
 // each token. They are -1e30 and 0 at positions that the token may not see, so u is 0 there and
 // nothing is added. A block that is masked entirely for a row changes nothing in it: b = 0 and a = 1,
 // or, if the row has seen nothing yet, a = 0 later multiplies what the block left in o. Integers are
-// exact and f32 operations have the same order at both levels, so the bits are equal.
+// exact and f32 operations have the same order at every ISA level, so the bits are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "codegen/cpu/KernelBuilder.h"
-
-namespace ingot::kernel {
-class AttentionOp;
-}
+#include "codegen/cpu/AttentionItem.h"
 
 namespace ingot::cpu {
 
-/// Positions of a block.
-constexpr int64_t kInt8Block = 128;
 /// Maximum rows of a register tile, at any ISA level. 6 x 4 sums and 4 vectors of K or V fill 32
 /// registers. AVX2 takes 2 rows.
 constexpr int64_t kAttentionRows = 6;
@@ -59,12 +53,10 @@ constexpr int64_t kAttentionRows = 6;
 struct AttentionInt8Shape {
   explicit AttentionInt8Shape(kernel::AttentionOp op);
 
-  int64_t rows;    ///< maximum rows of an item
   int64_t qStride; ///< bytes between rows of q8
-  int64_t chunks;  ///< vectors of 16 that hold a row of o
 
-  int64_t q, rowScale, start;  ///< codes; s_q and constants; -128 sum of codes
-  int64_t o, l, m;             ///< [rows][chunks*16], [rows][16], [rows + 16]
+  int64_t q, rowScale, start; ///< codes; s_q and constants; -128 sum of codes
+  AttentionState state;
   int64_t pages;               ///< [4] addresses: K and V of the head, scales of K
   int64_t ahead;               ///< for the next block: [4] K, its scales, V, its scales
   int64_t keyScales;           ///< [128]

@@ -2,18 +2,20 @@
 #include "codegen/cpu/AttentionItem.h"
 #include "codegen/cpu/Quantize.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::cpu;
 using kernel::RowKind;
 
-AttentionItem::AttentionItem(KernelBuilder &k, kernel::AttentionOp op)
+AttentionItem::AttentionItem(KernelBuilder &k, kernel::AttentionOp op, const AttentionState &state)
     : k(k), op(op), headDim(op.getKv().getType().getHeadDim()),
       kvHeads(op.getKv().getType().getKvHeads()), group(op.getHeads() / kvHeads),
       window(op.getWindow()), chunks(roundUp(headDim, kRowLanes) / kRowLanes),
-      f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)) {}
+      f32x16(k.vec(k.f32, kRowLanes)), i32x16(k.vec(k.i32, kRowLanes)), state(state) {}
 
-void AttentionItem::forEachItem(function_ref<void(Value)> body) {
+void AttentionItem::forEachItem(function_ref<void()> body) {
   Value tiles = k.batchPointer(offsetof(BatchView, attentionTiles));
   Value blockTable = k.batchPointer(offsetof(BatchView, blockTable));
   Value stride = k.batchWord(offsetof(BatchView, blockTableStride));
@@ -25,7 +27,8 @@ void AttentionItem::forEachItem(function_ref<void(Value)> body) {
     tokens = field(offsetof(AttentionTile, tokens));
     firstPosition = field(offsetof(AttentionTile, firstPosition));
     Value sequence = field(offsetof(AttentionTile, sequence));
-    body(k.at(blockTable, k.mul(k.mul(sequence, stride), 4)));
+    table = k.at(blockTable, k.mul(k.mul(sequence, stride), 4));
+    body();
   });
 }
 
@@ -37,17 +40,70 @@ void AttentionItem::forEachRow(function_ref<void(Value, Value, Value)> body) {
   });
 }
 
-Value AttentionItem::queryAt(Value token, Value queryHead) {
-  Value from = k.at(k.operand(op.getQ()), k.mul(token, op.getQ().getType().rowBytes()));
-  return k.at(from, k.mul(queryHead, headDim * 4));
+KernelBuilder::Values AttentionItem::loadQuery(Value token, Value queryHead) {
+  Value row = k.at(k.operand(op.getQ()), k.mul(token, op.getQ().getType().rowBytes()));
+  Value from = k.at(row, k.mul(queryHead, headDim * 4));
+  Values q;
+  for (int64_t d = 0; d < headDim; d += kRowLanes)
+    q.push_back(loadFirst(k, k.f32, k.at(from, d * 4), headDim - d));
+  return q;
 }
 
-AttentionItem::Start AttentionItem::startOf(Value queryHead, double noScore, double unit,
-                                            double weight) {
-  if (!op.getSinks())
-    return {k.splat(k.f32, noScore), k.splat(f32x16, 0)};
-  Value sink = k.load(k.f32, k.at(k.operand(op.getSinks()), k.mul(queryHead, 4)));
-  return {k.fmul(sink, k.splat(k.f32, unit)), firstLanes(k, k.splat(f32x16, weight), 1)};
+void AttentionItem::startRow(Value row, Value queryHead, double unit, double weight) {
+  for (int64_t c = 0; c < chunks; ++c)
+    k.store(k.splat(f32x16, 0), k.at(oAt(row), c * kVectorBytes), 64);
+  Value m = k.splat(k.f32, kNoScore), l = k.splat(f32x16, 0);
+  if (op.getSinks()) {
+    Value sink = k.load(k.f32, k.at(k.operand(op.getSinks()), k.mul(queryHead, 4)));
+    m = k.fmul(sink, k.splat(k.f32, unit));
+    l = firstLanes(k, k.splat(f32x16, weight), 1);
+  }
+  k.store(l, lAt(row), 64);
+  k.store(m, mAt(row));
+}
+
+Value AttentionItem::firstSeenPosition() {
+  return window ? k.maxSigned(k.add(firstPosition, 1 - window), k.word(0)) : k.word(0);
+}
+
+void AttentionItem::forEachBlock(Value firstSeen, function_ref<void(Value)> body) {
+  Value last = k.divUnsigned(lastPosition, kAttentionBlock);
+  k.loop(k.divUnsigned(firstSeen, kAttentionBlock), k.add(last, 1), k.word(1), body);
+}
+
+Value AttentionItem::seesAll(Value blockStart) {
+  Value all = k.less(k.add(blockStart, kAttentionBlock - 2), firstPosition);
+  if (window)
+    all = arith::AndIOp::create(k.b, all, k.less(k.sub(lastPosition, window), blockStart));
+  return all;
+}
+
+Value AttentionItem::visible(Value positions, Value last, function_ref<Value()> after) {
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+    return arith::CmpIOp::create(k.b, predicate, positions, k.broadcast(i32x16, bound));
+  };
+  Value seen = compare(arith::CmpIPredicate::sle, last);
+  if (window)
+    seen = arith::AndIOp::create(k.b, seen, compare(arith::CmpIPredicate::sgt, after()));
+  return seen;
+}
+
+Value AttentionItem::pageAt(Value index) {
+  Value number = k.widen(k.load(k.i32, k.at(table, k.mul(index, 4))), k.i64);
+  return k.at(k.operand(op.getKv()), k.mul(number, op.getKv().getType().pageBytes()));
+}
+
+void AttentionItem::finishRows(function_ref<void(Values &)> order) {
+  forEachRow([&](Value row, Value token, Value queryHead) {
+    Value sum = k.broadcast(f32x16, k.sumLanes(k.load(f32x16, lAt(row), 64)));
+    Values y;
+    for (int64_t c = 0; c < chunks; ++c)
+      y.push_back(k.fdiv(k.load(f32x16, k.at(oAt(row), c * kVectorBytes), 64), sum));
+    if (order)
+      order(y);
+    storeRow(token, queryHead, y);
+  });
+  storePadding();
 }
 
 void AttentionItem::storeRow(Value token, Value queryHead, ValueRange y) {
