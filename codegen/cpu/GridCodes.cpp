@@ -37,9 +37,8 @@ Value GridCodes::maskAt(const TileRows &rows, const GroupPlace &group, int64_t i
 /// Returns 1 in each lane whose row has the group's sign bit set.
 Value GridCodes::groupSign(const TileRows &rows, const GroupPlace &group) {
   return shared(rows, group, Part::GroupSign, 0, [&] {
-    Value from = k.at(group.block, k.mul(k.divUnsigned(group.inBlock, 2), kPanelRows));
     Value both =
-        k.load(k.vec(k.i8, k.lanes), rows.at(k, k.at(from, layout.subScaleOffset), 1), k.lanes);
+        rows.loadBytes(k, group.block, layout.subScaleOffset, k.divUnsigned(group.inBlock, 2));
     Value by = k.narrow(k.add(k.mul(k.remUnsigned(group.inBlock, 2), 4), 3), k.i32);
     Value bits =
         arith::ShRUIOp::create(k.b, k.widenUnsigned(both, k.i32s), k.broadcast(k.i32s, by));

@@ -33,6 +33,13 @@ struct TileRows {
     mlir::Value from = k.at(base, row * stride);
     return part ? k.at(from, k.mul(part, stride)) : from;
   }
+  /// Loads a byte for each row of the register: entry `index` of the array at `offset` of a block. An entry has a byte
+  /// for each row of the panel.
+  mlir::Value loadBytes(KernelBuilder &k, mlir::Value block, int64_t offset,
+                        mlir::Value index) const {
+    mlir::Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
+    return k.load(k.vec(k.i8, k.lanes), at(k, from, 1), k.lanes);
+  }
 };
 
 /// The place of a group: 32 k of a panel.

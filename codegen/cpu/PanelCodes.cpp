@@ -118,10 +118,7 @@ Value PanelCodes::scales(const TileRows &rows, Value block, int64_t offset,
 Value PanelCodes::subScales(const TileRows &rows, Value block, int64_t offset, Value inBlock,
                             int half) {
   const int halves = format.group == 16 ? 2 : 1;
-  auto bytesOf = [&](Value index) {
-    Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
-    return k.load(k.vec(k.i8, k.lanes), rows.at(k, from, 1), k.lanes);
-  };
+  auto bytesOf = [&](Value index) { return rows.loadBytes(k, block, offset, index); };
   if (!format.grid) {
     Value stored = bytesOf(k.add(k.mul(inBlock, halves), half));
     return format.hasMin ? k.widenUnsigned(stored, k.i32s) : k.widen(stored, k.i32s);
@@ -137,7 +134,5 @@ Value PanelCodes::subScales(const TileRows &rows, Value block, int64_t offset, V
 }
 
 Value PanelCodes::floatSubScales(const TileRows &rows, Value block, int64_t offset, Value index) {
-  Value from = k.at(k.at(block, k.mul(index, kPanelRows)), offset);
-  Value stored = k.load(k.vec(k.i8, k.lanes), rows.at(k, from, 1), k.lanes);
-  return k.fmul(k.partsOfE4M3(stored), k.splat(0x1p+8));
+  return k.fmul(k.partsOfE4M3(rows.loadBytes(k, block, offset, index)), k.splat(0x1p+8));
 }
