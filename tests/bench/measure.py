@@ -49,6 +49,16 @@ class Figure:
     also: dict = field(default_factory=dict)  # what else the measurement saw
 
 
+def check_exit(command, code, written):
+    """Raises Failed if a program failed. `written` is what it wrote. Tables show the last line of the error: the
+    program's own, or the signal that ended it."""
+    words, last = " ".join(map(str, command)), written[-1500:]
+    if code < 0:
+        raise Failed(f"{words}\n{last}\nended by {signal.Signals(-code).name}")
+    if code:
+        raise Failed(f"{words}: exit code {code}\n{last}")
+
+
 def run(*command, cwd=None, errors=False):
     """Standard output, or with `errors` what the program writes beside it."""
     try:
@@ -56,11 +66,7 @@ def run(*command, cwd=None, errors=False):
                               stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         raise Failed(f"{' '.join(map(str, command))}: not done after {LONGEST} s") from None
-    if done.returncode < 0:
-        raise Failed(f"{' '.join(map(str, command))}\n{done.stderr[-1500:]}\nended by "
-                     f"{signal.Signals(-done.returncode).name}")
-    if done.returncode:
-        raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-1500:]}")
+    check_exit(command, done.returncode, done.stderr)
     return done.stderr if errors else done.stdout
 
 
@@ -72,10 +78,8 @@ def run_counted(*command):
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - start
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            output.seek(0)
-            raise Failed(f"{' '.join(map(str, command))}: exit code {process.returncode}\n"
-                         f"{output.read().decode(errors='replace')[-1500:]}")
+        output.seek(0)
+        check_exit(command, process.returncode, output.read().decode(errors="replace"))
     return seconds, usage.ru_maxrss * 1024
 
 
