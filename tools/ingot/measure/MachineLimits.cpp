@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/MachineLimits.h"
 
+#include "runtime/device/cpu/HostMemory.h"
 #include "tools/ingot/Console.h"
 
 #include <algorithm>
@@ -14,9 +15,7 @@
 #include <functional>
 #include <immintrin.h>
 #include <limits>
-#include <sys/mman.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #define AVX2 __attribute__((target("avx2,fma")))
@@ -166,26 +165,24 @@ std::vector<double> timesOf(int threads, const std::function<void(int)> &work) {
 }
 
 double readRate(runtime::IsaLevel level, int threads) {
-  void *memory =
-      mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED)
-    return 0;
   // Engines are mapped with huge pages if the file system supports them (HugePageWriter.h). Reads through
   // small pages are a quarter slower.
-  madvise(memory, kMappedBytes, MADV_HUGEPAGE);
-  std::memset(memory, 1, kMappedBytes);
+  auto memory = cpu::HostMemory::allocate(kMappedBytes, "the read test", /*hugePages=*/true);
+  if (!memory)
+    return 0;
+  std::memset(memory->data(), 1, kMappedBytes);
   const size_t part = kMappedBytes / static_cast<size_t>(threads) / kBlock * kBlock;
   double least = std::numeric_limits<double>::infinity();
   for (bool eachLine : {false, true}) {
     auto times = timesOf(threads, [&](int t) {
-      const char *from = static_cast<const char *>(memory) + static_cast<size_t>(t) * part;
+      const char *from =
+          reinterpret_cast<const char *>(memory->data()) + static_cast<size_t>(t) * part;
       // The last prefetches go beyond the mapping, but a prefetch never faults.
       level >= runtime::IsaLevel::Avx512Vnni ? readAvx512(from, part, eachLine)
                                              : readAvx2(from, part, eachLine);
     });
     least = std::min(least, times[kRepeats / 2]);
   }
-  munmap(memory, kMappedBytes);
   return static_cast<double>(part) * threads / least / 1e9;
 }
 
