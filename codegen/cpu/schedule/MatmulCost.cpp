@@ -25,6 +25,8 @@ struct GroupCounts {
   double broadcasts = 0; ///< per token; shared by the registers of a tile
 };
 
+/// Prefetch distance of schedules that prefetch one line a kilobyte (docs/cpu.md).
+constexpr int64_t kPrefetchBytes = 16384;
 constexpr double kEpilogue =
     40; ///< cycles of a tile outside its loop, per token and panel: a guess
 constexpr double kImperfect = 1.0 / 8;
@@ -209,7 +211,7 @@ SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulO
     int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.xType().rowBytes();
     for (int64_t most : {120, 60, 30, 12}) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
-      for (int64_t prefetch : {16384, 0})
+      for (int64_t prefetch : {kPrefetchBytes, int64_t(0)})
         candidates.push_back(kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch));
     }
   }
