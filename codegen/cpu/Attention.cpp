@@ -309,9 +309,7 @@ private:
     for (int64_t i = 0; i < kRowLanes; ++i)
       inUnit.push_back(shape.element == KvFormat::BF16 ? v / 2 * kPageTokens + 2 * i + v % 2
                                                        : v * kRowLanes + i);
-    Value offsets =
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(inUnit)));
-    return visible(offsets, at, [&] { return k.sub(at, window); });
+    return visible(k.constant(inUnit), at, [&] { return k.sub(at, window); });
   }
 
   //===--- Softmax ----------------------------------------------------------===//

@@ -152,9 +152,7 @@ private:
   Value lanePositions(Value first) {
     SmallVector<int32_t> lanes(kRowLanes);
     std::iota(lanes.begin(), lanes.end(), 0);
-    Value offsets =
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(lanes)));
-    return k.add(offsets, k.broadcast(i32x16, k.narrow(first, k.i32)));
+    return k.add(k.constant(lanes), k.broadcast(i32x16, k.narrow(first, k.i32)));
   }
   /// Returns the lanes of `positions` in (after, upTo]; without a window, all up to `upTo`.
   Value within(Value positions, Value upTo, Value after) {

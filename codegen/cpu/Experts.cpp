@@ -52,8 +52,7 @@ public:
         i32x16(k.vec(k.i32, kRowLanes)), view(k, k.operand(op.getRoutes()), used) {
     SmallVector<int32_t> numbers(kRowLanes);
     std::iota(numbers.begin(), numbers.end(), 0);
-    laneNumbers =
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(numbers)));
+    laneNumbers = k.constant(numbers);
   }
 
   void emit() {

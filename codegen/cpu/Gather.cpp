@@ -217,10 +217,7 @@ private:
     return k.bitAnd(shifted(bytesOf(each), shifts), 1);
   }
   Value shifted(Value v, ArrayRef<int32_t> by) {
-    return arith::ShRUIOp::create(k.b, v, constant(by));
-  }
-  Value constant(ArrayRef<int32_t> values) {
-    return arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, values));
+    return arith::ShRUIOp::create(k.b, v, k.constant(by));
   }
 
   /// Returns the digits in base 3 of half a group.
@@ -240,9 +237,9 @@ private:
     Value number = k.bitAnd(shifted(bytesOf(words), shifts), 15);
     Value fifth = k.shiftLeft(shifted(bytesOf(fifths), fifthShifts), 4);
     number =
-        arith::OrIOp::create(k.b, number, arith::AndIOp::create(k.b, fifth, constant(fifthBits)));
-    Value whole = k.shiftRight(k.mul(number, constant(fractions)), 16),
-          third = k.shiftRight(k.mul(number, constant(rests)), 16);
+        arith::OrIOp::create(k.b, number, arith::AndIOp::create(k.b, fifth, k.constant(fifthBits)));
+    Value whole = k.shiftRight(k.mul(number, k.constant(fractions)), 16),
+          third = k.shiftRight(k.mul(number, k.constant(rests)), 16);
     return k.sub(whole, k.mul(third, k.splatInt(i32x16, 3)));
   }
 
@@ -315,10 +312,7 @@ private:
         SmallVector<int32_t> shifts;
         for (int64_t i = 0; i < kRowLanes; ++i)
           shifts.push_back(bitOf(codeInGroup(format.bits, 0, half * kRowLanes + i)));
-        Value by = arith::ConstantOp::create(
-            k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(shifts)));
-        return k.bitAnd(arith::ShRUIOp::create(k.b, bytesOf({word, word, word, word}), by),
-                        (1 << bits) - 1);
+        return k.bitAnd(shifted(bytesOf({word, word, word, word}), shifts), (1 << bits) - 1);
       };
       const CodePlace first = codeInGroup(format.bits, 0, half * kRowLanes);
       if (low == 2)

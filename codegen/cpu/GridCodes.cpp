@@ -62,9 +62,8 @@ Value GridCodes::maskBits(const TileRows &rows, const GroupPlace &group, int64_t
     for (int64_t lane = 0; lane < k.lanes; ++lane)
       ofLane.push_back(lane / 8), shifts.push_back(int32_t(lane % 8 * kRunsOfLine));
     Value some = k.load(k.vec(k.i32, words), from, 4);
-    return Value(arith::ShRUIOp::create(
-        k.b, vector::ShuffleOp::create(k.b, some, some, ofLane),
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.i32s, ArrayRef(shifts)))));
+    return Value(arith::ShRUIOp::create(k.b, vector::ShuffleOp::create(k.b, some, some, ofLane),
+                                        k.constant(shifts)));
   });
   return k.bitAnd(k.shiftRight(all, run % kRunsOfLine), 1);
 }
@@ -112,12 +111,6 @@ Value GridCodes::gathered(const TileRows &rows, const GroupPlace &group, int s) 
 static constexpr int kMagnitudeAt =
     3; ///< bit of the magnitude in an index of vpermb; the sign is below it
 
-Value GridCodes::constant(ArrayRef<uint8_t> values) {
-  SmallVector<int8_t> signedBytes(values.begin(), values.end());
-  return arith::ConstantOp::create(k.b,
-                                   DenseElementsAttr::get(bytes, ArrayRef<int8_t>(signedBytes)));
-}
-
 /// Returns table[index] for 64 bytes. The index bits above the lower seven are `masks`, the lowest first.
 Value GridCodes::lookUp(Value index, ArrayRef<uint8_t> table, ArrayRef<Value> masks) {
   if (table.size() > 128) {
@@ -127,7 +120,7 @@ Value GridCodes::lookUp(Value index, ArrayRef<uint8_t> table, ArrayRef<Value> ma
     return k.select(masks.back(), high, low);
   }
   return k.intrinsic("llvm.x86.avx512.vpermi2var.qi.512", bytes,
-                     {constant(table.take_front(64)), index, constant(table.drop_front(64))});
+                     {k.constant(table.take_front(64)), index, k.constant(table.drop_front(64))});
 }
 
 /// Returns half of an entry's magnitudes in each byte: four of two bits, or two of three bits, one per nibble.
@@ -174,7 +167,7 @@ Value GridCodes::multishift(Value line, ArrayRef<int> offsets) {
   SmallVector<uint8_t> control;
   for (int byte = 0; byte < 4 * k.lanes; ++byte)
     control.push_back(static_cast<uint8_t>((32 * (byte / 4 % 2) + offsets[byte % 4]) & 63));
-  return k.intrinsic("llvm.x86.avx512.pmultishift.qb.512", bytes, {constant(control), line});
+  return k.intrinsic("llvm.x86.avx512.pmultishift.qb.512", bytes, {k.constant(control), line});
 }
 
 /// Returns bytes whose bit `bit` is the sign of step s. Sets `bit`.
@@ -220,5 +213,5 @@ Value GridCodes::permuted(const TileRows &rows, const GroupPlace &group, int s) 
   for (int byte = 0; byte < 64; ++byte)
     numbers.push_back(
         format.table[(byte >> kMagnitudeAt & ((1 << grid.bits()) - 1)) | (byte >> bit & 1) << 3]);
-  return k.intrinsic("llvm.x86.avx512.permvar.qi.512", bytes, {constant(numbers), codes});
+  return k.intrinsic("llvm.x86.avx512.permvar.qi.512", bytes, {k.constant(numbers), codes});
 }

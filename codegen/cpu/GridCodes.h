@@ -58,7 +58,6 @@ private:
   Value pairedMagnitudes(const TileRows &rows, const GroupPlace &group, int64_t line, int half);
   Value lookUp(Value index, llvm::ArrayRef<uint8_t> table, llvm::ArrayRef<Value> masks);
   Value multishift(Value line, llvm::ArrayRef<int> offsets);
-  Value constant(llvm::ArrayRef<uint8_t> bytes);
   Value signs(const TileRows &rows, const GroupPlace &group, int s, int &bit);
 
   Value groupSign(const TileRows &rows, const GroupPlace &group);

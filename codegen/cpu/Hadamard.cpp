@@ -19,9 +19,8 @@ static Value withinVector(KernelBuilder &k, Value x, int64_t distance) {
     partners.push_back(i ^ distance);
     signs.push_back(i & distance ? INT32_MIN : 0);
   }
-  Value minus =
-      arith::ConstantOp::create(k.b, DenseElementsAttr::get(words, ArrayRef<int32_t>(signs)));
-  Value own = k.bitcast(x.getType(), arith::XOrIOp::create(k.b, k.bitcast(words, x), minus));
+  Value own =
+      k.bitcast(x.getType(), arith::XOrIOp::create(k.b, k.bitcast(words, x), k.constant(signs)));
   return k.fadd(shuffle(k, x, x, partners), own);
 }
 

@@ -163,6 +163,15 @@ Value KernelBuilder::splatInt(Type type, int64_t v) {
     one = DenseElementsAttr::get(vector, one);
   return arith::ConstantOp::create(b, one);
 }
+Value KernelBuilder::constant(ArrayRef<int32_t> lanes) {
+  return arith::ConstantOp::create(b,
+                                   DenseElementsAttr::get(vec(i32, int64_t(lanes.size())), lanes));
+}
+Value KernelBuilder::constant(ArrayRef<uint8_t> bytes) {
+  SmallVector<int8_t> lanes(bytes.begin(), bytes.end());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(vec(i8, int64_t(lanes.size())), ArrayRef<int8_t>(lanes)));
+}
 Value KernelBuilder::broadcast(VectorType type, Value scalar) {
   return vector::BroadcastOp::create(b, type, scalar);
 }
@@ -316,11 +325,10 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
     Value low = lookUp(slice(codes, 0, 32), table), high = lookUp(slice(codes, 32, 32), table);
     return vector::ShuffleOp::create(b, low, high, all);
   }
-  llvm::SmallVector<int8_t> lanes;
+  llvm::SmallVector<uint8_t> lanes;
   for (int64_t i = 0; i < count; ++i)
-    lanes.push_back(static_cast<int8_t>(table[i % 16]));
-  Value tables =
-      arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(lanes)));
+    lanes.push_back(table[i % 16]);
+  Value tables = constant(lanes);
   return intrinsic(count == 64   ? "llvm.x86.avx512.pshuf.b.512"
                    : count == 32 ? "llvm.x86.avx2.pshuf.b"
                                  : "llvm.x86.ssse3.pshuf.b.128",
@@ -331,11 +339,10 @@ Value KernelBuilder::lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<ui
   assert(table.size() == 32 && "five bits are an index below 32");
   auto type = cast<VectorType>(nibbles.getType());
   if (isa.vbmi && !isa.emulated && type.getNumElements() == 64) {
-    llvm::SmallVector<int8_t> lanes;
+    llvm::SmallVector<uint8_t> lanes;
     for (int i = 0; i < 64; ++i) // indexes have at most five bits
-      lanes.push_back(static_cast<int8_t>(table[i % 32]));
-    Value tables =
-        arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(lanes)));
+      lanes.push_back(table[i % 32]);
+    Value tables = constant(lanes);
     Value words = bitcast(vec(i16, type.getNumElements() / 2), fifth);
     Value index = arith::OrIOp::create(b, nibbles, bitcast(type, shiftRight(words, 3)));
     return intrinsic("llvm.x86.avx512.permvar.qi.512", type, {tables, index});

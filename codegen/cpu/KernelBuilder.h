@@ -108,6 +108,9 @@ public:
   Value splat(double v) { return splat(f32s, v); }
   Value splat(Type type, double v);     ///< float constant, scalar or vector
   Value splatInt(Type type, int64_t v); ///< integer constant, scalar or vector
+  /// Integer constants that differ by lane: vectors of i32, and of bytes.
+  Value constant(llvm::ArrayRef<int32_t> lanes);
+  Value constant(llvm::ArrayRef<uint8_t> bytes);
   Value broadcast(mlir::VectorType type, Value scalar);
   Value bitcast(Type type, Value v);
   /// Sums lanes, floats or integers, by halving (i, i + n/2): a fixed order.

@@ -24,8 +24,7 @@ static Value exists(KernelBuilder &k, int64_t n, const TileRows &place, Value pa
   SmallVector<int32_t> lanes;
   for (int lane = 0; lane < k.lanes; ++lane)
     lanes.push_back(int32_t(place.row + lane));
-  Value rows =
-      arith::ConstantOp::create(k.b, DenseElementsAttr::get(k.i32s, ArrayRef<int32_t>(lanes)));
+  Value rows = k.constant(lanes);
   Value left = k.sub(k.word(n), k.mul(panel, kPanelRows));
   if (place.part)
     left = k.sub(left, place.part);

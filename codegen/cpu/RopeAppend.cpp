@@ -225,8 +225,7 @@ private:
     for (int64_t i = 0; i < kRowLanes; ++i)
       signs.push_back(i % 2 ? 0 : INT32_MIN);
     auto i32x16 = k.vec(k.i32, kRowLanes);
-    Value minusFirst =
-        arith::ConstantOp::create(k.b, DenseElementsAttr::get(i32x16, ArrayRef<int32_t>(signs)));
+    Value minusFirst = k.constant(signs);
     for (int64_t c = 0; c * kRowLanes < rotary; ++c) {
       int64_t pairs = half - c * 8;
       Value cosine = loadFirst(k, k.f32, k.at(table, c * 32), std::min<int64_t>(pairs, 8));
@@ -342,11 +341,10 @@ private:
     VectorType dwords = k.vec(k.i32, kRowLanes), bytes = k.vec(k.i8, 4 * kRowLanes);
     Value bits = k.broadcast(dwords, k.narrow(k.mul(place, 8), k.i32));
     for (auto [c, v] : llvm::enumerate(codes)) {
-      SmallVector<int8_t> ofElement;
+      SmallVector<uint8_t> ofElement;
       for (int64_t i = 0; i < 4 * kRowLanes; ++i)
-        ofElement.push_back(i / 4 < left(c) ? int8_t(i % 4) : int8_t(-1));
-      Value places = arith::ConstantOp::create(
-          k.b, DenseElementsAttr::get(bytes, ArrayRef<int8_t>(ofElement)));
+        ofElement.push_back(i / 4 < left(c) ? uint8_t(i % 4) : uint8_t(255));
+      Value places = k.constant(ofElement);
       Value mask = arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, places,
                                          k.broadcast(bytes, k.narrow(place, k.i8)));
       Value shifted = arith::ShLIOp::create(k.b, v, bits);
