@@ -215,15 +215,7 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
                     "use the original checkpoint, with --quantize int4-g32 or fp8");
     return addNvfp4(parts, name, {stored, name + ".weight_scale"}, fine ? 1 / by : 0);
   }
-  Result<const Part *> codes = parts.take(stored, "U8", {-1, -1});
-  if (!codes)
-    return codes.error();
-  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 2;
-  Result<const Part *> scales =
-      parts.take(name + ".weight_scale", typesOf(ByteScale::E8M0), {n, (k + 31) / 32});
-  if (!scales)
-    return scales.error();
-  return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);
+  return addMxfp4(parts, name, {stored, name + ".weight_scale"}, "U8");
 }
 
 Result<Scheme> readScheme(const QuantConfig &group) {

@@ -13,7 +13,6 @@
 // families must handle this. (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm:
 // utils.py.)
 //===----------------------------------------------------------------------===//
-#include "compiler/import/ByteScales.h"
 #include "compiler/import/GroupedInts.h"
 #include "compiler/import/ImportErrors.h"
 #include "compiler/import/Quantized.h"
@@ -101,15 +100,7 @@ Result<void> readFloats(RawTensors &parts, const std::string &name, const std::s
     return addNvfp4(parts, name, {name + ".weight", name + ".scales"}, 1.0f);
   if (mode == "mxfp8")
     return addMxfp8(parts, name, {name + ".weight", name + ".scales"});
-  Result<const Part *> codes = parts.take(name + ".weight", "U32", {-1, -1});
-  if (!codes)
-    return codes.error();
-  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * 8;
-  Result<const Part *> scales =
-      parts.take(name + ".scales", typesOf(ByteScale::E8M0), {n, (k + 31) / 32});
-  if (!scales)
-    return scales.error();
-  return addMxfp4(parts, name + ".weight", {n, k}, **codes, **scales);
+  return addMxfp4(parts, name, {name + ".weight", name + ".scales"}, "U32");
 }
 
 } // namespace

@@ -38,10 +38,10 @@ protected:
   }
 };
 
-} // namespace
-
-Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
-                      const Part &blocks, const Part &scales) {
+/// Adds a matrix or a stack of matrices. `blocks` has half as many bytes as `shape` has elements, `scales` one byte
+/// per 32 elements.
+Result<void> addBlocks(RawTensors &parts, std::string name, std::vector<int64_t> shape,
+                       const Part &blocks, const Part &scales) {
   if (auto whole = expectWholeGroups(name, shape.back(), 32); !whole)
     return whole;
   Result<std::span<const std::byte>> bytes =
@@ -53,6 +53,21 @@ Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> 
   Tensor tensor{std::move(name), WeightFormat::Mxfp4, std::move(shape), {}};
   tensor.maker = std::move(maker);
   return parts.put(std::move(tensor));
+}
+
+} // namespace
+
+Result<void> addMxfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
+                      std::string_view types) {
+  Result<const Part *> codes = parts.take(stored.codes, types, {-1, -1});
+  if (!codes)
+    return codes.error();
+  const int64_t n = (*codes)->shape[0], k = (*codes)->shape[1] * ((*codes)->dtype == "U8" ? 2 : 8);
+  Result<const Part *> scales =
+      parts.take(stored.scales, typesOf(ByteScale::E8M0), {n, (k + 31) / 32});
+  if (!scales)
+    return scales.error();
+  return addBlocks(parts, name + ".weight", {n, k}, **codes, **scales);
 }
 
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
@@ -68,7 +83,8 @@ Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config) {
         parts.take(name + "_scales", typesOf(ByteScale::E8M0), {shape[0], shape[1], shape[2]});
     if (!scales)
       return scales.error();
-    if (auto added = addMxfp4(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
+    if (auto added =
+            addBlocks(parts, name, {shape[0], shape[1], shape[2] * 32}, **blocks, **scales);
         !added)
       return added;
   }

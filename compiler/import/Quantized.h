@@ -57,12 +57,6 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
 /// MLX, whose configuration is called `quantization` and names no method.
 Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
-/// Adds a matrix (or a stack of matrices) of MXFP4: two codes per byte, the first in the low nibble, and an
-/// exponent per 32 values. `blocks` has half as many bytes as `shape` has elements, `scales` one byte per 32
-/// elements. E0477: rows that end inside a group.
-Result<void> addMxfp4(RawTensors &parts, std::string name, std::vector<int64_t> shape,
-                      const Part &blocks, const Part &scales);
-
 /// The scope of Model Optimizer's keys.
 QuantConfig modelOptScope(const QuantConfig &config);
 
@@ -70,6 +64,10 @@ QuantConfig modelOptScope(const QuantConfig &config);
 struct CodesAndScales {
   std::string codes, scales;
 };
+/// Adds a matrix of MXFP4, NAME.weight, from codes in bytes or in words of eight codes, the first in the low
+/// nibble, and an exponent per 32 values. `types` are the types that codes may have. E0477.
+Result<void> addMxfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
+                      std::string_view types);
 /// Adds a matrix of NVFP4, NAME.weight, from codes in bytes or in words of eight codes, and E4M3 scales
 /// (Nvfp4.h). E0477.
 Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
