@@ -9,6 +9,8 @@
 #include "compiler/targets/StepBatch.h"
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Experts.h"
+#include "dialects/kernel/ops/Matmul.h"
+#include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
@@ -19,6 +21,7 @@
 #include "llvm/ADT/DenseSet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <set>
 
@@ -115,6 +118,33 @@ private:
 };
 
 } // namespace
+
+double compiler::boundOf(kernel::FuncOp fn, ArrayRef<CodeBound> ofDevice) {
+  static constexpr CodeBound kOfAll[] = {
+      {"gather", 0},         // one product
+      {"rope_table", 2e-7},  // the last bit of cos and sin
+      {"rope_append", 0},    // two products and a sum
+      {"rowwise", 1e-6},     // the order of a mean
+      {"causal_conv", 1e-6}, // the order of a sum
+      {"route", 1e-6},       // exp; the choice is the same
+      {"group_routes", 0},   // integers
+      {"combine", 0},        // fused multiplications in one order
+  };
+  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor()))
+    return custom.getError().convertToDouble();
+  const StringRef name = fn.anchor()->getName().stripDialect();
+  auto isOfOp = [&](const CodeBound &own) { return name == own.op; };
+  const CodeBound *found = llvm::find_if(ofDevice, isOfOp);
+  if (found == ofDevice.end())
+    found = llvm::find_if(kOfAll, isOfOp);
+  assert(found != std::end(kOfAll) && "an op that the plan interpreter knows has a bound");
+  if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor());
+      append && (append.getQNorm() || append.getKNorm()))
+    return found->allowed + 1e-6;                            // the order of the heads' means
+  if (auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor())) // the order matters more in a long sum
+    return found->allowed * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64));
+  return found->allowed;
+}
 
 double CodeAgreement::largestOfAll() const {
   double most = 0;

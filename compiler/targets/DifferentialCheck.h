@@ -49,6 +49,14 @@ struct CodeBound {
   double allowed;
 };
 
+/// If heads are normalised before they enter a cache narrower than f32, the order of summation in a mean
+/// decides how some are rounded, which changes the result of attention by this much.
+constexpr double kRoundedKeys = 2e-3;
+
+/// Returns the bound of a kernel's op: that of `ofDevice`, else the one that all devices have, more where the op sums
+/// more numbers, and for custom ops what their author states.
+double boundOf(kernel::FuncOp fn, llvm::ArrayRef<CodeBound> ofDevice);
+
 /// Code for one level or architecture, runnable on this machine.
 class CodeUnderCheck {
 public:

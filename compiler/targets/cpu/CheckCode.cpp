@@ -3,13 +3,10 @@
 #include "codegen/cpu/CpuCodegen.h"
 #include "compiler/targets/cpu/LoadedCode.h"
 #include "dialects/kernel/ops/Attention.h"
-#include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "runtime/formats/PanelLayout.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -19,24 +16,15 @@ using kernel::RowKind;
 namespace {
 
 constexpr CodeBound kBounds[] = {
-    {"gather", 0},         // one product
-    {"rope_table", 2e-7},  // the last bit of cos and sin
-    {"rope_append", 0},    // two products and a sum
-    {"rowwise", 1e-6},     // the order of a mean
-    {"matmul", 2e-6},      // the order of sums; exp
-    {"attention", 4e-6},   // online softmax, exp of scores that may be large
-    {"causal_conv", 1e-6}, // the order of a sum
-    {"route", 1e-6},       // exp; the choice is the same
-    {"group_routes", 0},   // integers
-    {"custom", 0},         // the author's bound
-    {"combine", 0},        // fused multiplications in one order
+    {"matmul", 2e-6},    // the order of sums; exp
+    {"attention", 4e-6}, // online softmax, exp of scores that may be large
 };
 /// Over int8 caches the weights of positions are bytes, and 2^x is a cubic polynomial: some weights round the
 /// other way, which is 1/255 of the block's largest (AttentionInt8.h).
 constexpr double kInt8Attention = 0.002;
-/// If heads are normalised before they enter a cache narrower than f32, the order of summation in a mean
-/// decides how some are rounded. In any cache it changes scores, which are large for normalised heads.
-constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3, kNormedScores = 2e-5;
+/// The order of summation in the mean of a normalised head changes scores, which are large for such heads, even
+/// if the cache does not round.
+constexpr double kNormedScores = 2e-5;
 /// Attention iterates over positions in blocks of 128.
 constexpr int64_t kLongestPrompt = 140;
 /// The number of threads that share a launch, and the byte that fills their scratch area beforehand: NaN as
@@ -104,29 +92,19 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
   return "";
 }
 
-/// The order of summation matters more in a long sum.
 double CodeOnCpu::allowed(kernel::FuncOp fn, size_t, const BatchView &, double slack) {
-  const StringRef name = fn.anchor()->getName().stripDialect();
-  const auto *bound = llvm::find_if(kBounds, [&](const CodeBound &own) { return name == own.op; });
-  assert(bound != std::end(kBounds) && "an op that the machine knows has a bound");
-  const double ofOp = bound->allowed;
+  double bound = boundOf(fn, kBounds);
   if (auto attention = dyn_cast<kernel::AttentionOp>(fn.anchor())) {
     const KvFormat format = attention.getKv().getType().getFormat();
-    const double ofHeads = format == KvFormat::F32 ? kNormedScores : kRoundedKeys;
-    return slack *
-           (ofOp + (format == KvFormat::Int8 ? kInt8Attention : 0) + (normsHeads ? ofHeads : 0));
+    if (format == KvFormat::Int8)
+      bound += kInt8Attention;
+    if (normsHeads)
+      bound += format == KvFormat::F32 ? kNormedScores : kRoundedKeys;
+  } else if (auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor())) {
+    if (level.isa.bf16Dot && matmul.getFastFloat() && matmul.xType().getKind() == RowKind::F32)
+      bound += kBf16;
   }
-  if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
-    return slack * (ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0));
-  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor()))
-    return slack * custom.getError().convertToDouble();
-  auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor());
-  if (!matmul)
-    return slack * ofOp;
-  const bool rounds =
-      level.isa.bf16Dot && matmul.getFastFloat() && matmul.xType().getKind() == RowKind::F32;
-  return slack * (ofOp * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64)) +
-                  (rounds ? kBf16 : 0));
+  return slack * bound;
 }
 
 std::string CodeOnCpu::textOf(kernel::FuncOp fn) {

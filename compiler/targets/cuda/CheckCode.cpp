@@ -1,7 +1,6 @@
 //===- CheckCode.cpp - See CheckCode.h ------------------------------------===//
 #include "compiler/targets/cuda/CheckCode.h"
 #include "dialects/kernel/ops/Attention.h"
-#include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Structure.h"
@@ -9,8 +8,6 @@
 #include "runtime/device/cuda/EmulatorDriver.h"
 #include "runtime/device/cuda/StepShape.h"
 #include "runtime/formats/FragmentLayout.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace ingot;
@@ -20,28 +17,16 @@ using kernel::RowKind;
 namespace {
 
 constexpr CodeBound kBounds[] = {
-    {"gather", 0},         // one product
-    {"rope_table", 2e-7},  // the last bit of cos and sin
-    {"rope_append", 0},    // two products and a sum
-    {"rowwise", 1e-6},     // the order of a mean
-    {"matmul", 4e-6},      // the order of sums; exp
-    {"attention", 4e-3},   // queries, keys and weights of positions are bf16; exp2
-    {"causal_conv", 1e-6}, // the order of a sum
-    {"route", 1e-6},       // exp; the choice is the same
-    {"group_routes", 0},   // integers
-    {"custom", 0},         // the author's bound
-    {"combine", 0},        // fused multiplications in one order
-    {"fp8_rows", 0},       // a quotient and a code
-    {"argmax", 0},         // comparisons
-    {"argmax_finish", 0},  // an integer
-    {"draw_weigh", 0},     // its output is not compared
-    {"draw_ids", 0},       // must equal the host's ids
+    {"matmul", 4e-6},     // the order of sums; exp
+    {"attention", 4e-3},  // queries, keys and weights of positions are bf16; exp2
+    {"fp8_rows", 0},      // a quotient and a code
+    {"argmax", 0},        // comparisons
+    {"argmax_finish", 0}, // an integer
+    {"draw_weigh", 0},    // its output is not compared
+    {"draw_ids", 0},      // must equal the host's ids
 };
 /// Attention iterates over positions in chunks of 256, and projections over tokens in tiles of up to 128.
 constexpr int64_t kLongestPrompt = 270;
-/// As on CPUs: where heads are normalised, the order of summation in a mean decides how keys are rounded, and
-/// changes scores.
-constexpr double kNormedHeads = 1e-6, kRoundedKeys = 2e-3;
 /// Rows of a norm that a projection computes itself: a few are rounded the other way.
 constexpr double kOwnRows = 2e-4;
 /// Products of E4M3 rows, whose numbers are off by up to a sixteenth: errors in a sum partly cancel. A gate
@@ -207,25 +192,17 @@ std::string CodeOnEmulator::run(kernel::FuncOp fn, size_t way, ArrayRef<Operand>
 
 double CodeOnEmulator::allowed(kernel::FuncOp fn, size_t way, const BatchView &batch,
                                double slack) {
-  const StringRef name = fn.anchor()->getName().stripDialect();
-  const auto *bound = llvm::find_if(kBounds, [&](const CodeBound &own) { return name == own.op; });
-  assert(bound != std::end(kBounds) && "an op that the machine knows has a bound");
-  const double ofOp = bound->allowed;
+  const double bound = boundOf(fn, kBounds);
   if (isa<kernel::AttentionOp>(fn.anchor()))
-    return slack * (ofOp + (normsHeads ? kRoundedKeys : 0));
-  if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor()))
-    return slack * (ofOp + (append.getQNorm() || append.getKNorm() ? kNormedHeads : 0));
-  if (auto custom = dyn_cast<kernel::CustomOp>(fn.anchor()))
-    return slack * custom.getError().convertToDouble();
+    return slack * (bound + (normsHeads ? kRoundedKeys : 0));
   auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor());
   if (!matmul)
-    return slack * ofOp;
+    return slack * bound;
   const Way taken = waysOfKernel(fn, batch)[way];
   const bool fp8 = llvm::any_of(taken, [](const fb::Variant *v) {
     return v->symbol()->string_view().ends_with("_wgmma_fp8");
   });
-  return slack * ofOp * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64)) +
-         (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) +
+  return slack * bound + (isa<BlockArgument>(matmul.getX()) ? 0 : kOwnRows) +
          (!fp8                ? 0
           : matmul.getGated() ? kFp8Pairs
                               : kFp8Rows);
