@@ -7,10 +7,35 @@
 
 namespace ingot::cuda {
 
-/// Device memory; empty if `bytes` is 0. The driver must outlive it.
-class DeviceMemory {
+/// Owner of memory that a driver gave and `Release` gives back. The driver must outlive it.
+template <typename Place, void (Driver::*Release)(Place)> class DriverMemory {
 public:
-  DeviceMemory() = default;
+  DriverMemory() = default;
+  DriverMemory(DriverMemory &&other) noexcept { *this = std::move(other); }
+  DriverMemory &operator=(DriverMemory &&other) noexcept {
+    std::swap(driver, other.driver);
+    std::swap(start, other.start);
+    std::swap(bytes, other.bytes);
+    return *this;
+  }
+  ~DriverMemory() {
+    if (start)
+      (driver->*Release)(start);
+  }
+
+  uint64_t size() const { return bytes; }
+
+protected:
+  void own(Driver &of, Place place, uint64_t size) { driver = &of, start = place, bytes = size; }
+
+  Driver *driver = nullptr;
+  Place start{};
+  uint64_t bytes = 0;
+};
+
+/// Device memory; empty if `bytes` is 0.
+class DeviceMemory : public DriverMemory<Address, &Driver::release> {
+public:
   static Result<DeviceMemory> allocate(Driver &driver, uint64_t bytes, const std::string &what) {
     DeviceMemory memory;
     if (bytes == 0)
@@ -18,67 +43,26 @@ public:
     auto address = driver.allocate(bytes, what);
     if (!address)
       return address.error();
-    memory.driver = &driver;
-    memory.start = *address;
-    memory.bytes = bytes;
+    memory.own(driver, *address, bytes);
     return memory;
   }
-  DeviceMemory(DeviceMemory &&other) noexcept { *this = std::move(other); }
-  DeviceMemory &operator=(DeviceMemory &&other) noexcept {
-    std::swap(driver, other.driver);
-    std::swap(start, other.start);
-    std::swap(bytes, other.bytes);
-    return *this;
-  }
-  ~DeviceMemory() {
-    if (start)
-      driver->release(start);
-  }
-
   Address address() const { return start; }
-  uint64_t size() const { return bytes; }
-
-private:
-  Driver *driver = nullptr;
-  Address start = 0;
-  uint64_t bytes = 0;
 };
 
-/// Page-locked host memory. The driver must outlive it.
-class PinnedMemory {
+/// Page-locked host memory.
+class PinnedMemory : public DriverMemory<std::byte *, &Driver::releaseHost> {
 public:
-  PinnedMemory() = default;
   static Result<PinnedMemory> allocate(Driver &driver, uint64_t bytes) {
     PinnedMemory memory;
     auto start = driver.allocateHost(bytes);
     if (!start)
       return start.error();
-    memory.driver = &driver;
-    memory.start = *start;
-    memory.bytes = bytes;
+    memory.own(driver, *start, bytes);
     return memory;
-  }
-  PinnedMemory(PinnedMemory &&other) noexcept { *this = std::move(other); }
-  PinnedMemory &operator=(PinnedMemory &&other) noexcept {
-    std::swap(driver, other.driver);
-    std::swap(start, other.start);
-    std::swap(bytes, other.bytes);
-    return *this;
-  }
-  ~PinnedMemory() {
-    if (start)
-      driver->releaseHost(start);
   }
   /// Gives up ownership without releasing the memory: a copy may still write to it.
   void leave() { start = nullptr; }
-
   std::byte *data() const { return start; }
-  uint64_t size() const { return bytes; }
-
-private:
-  Driver *driver = nullptr;
-  std::byte *start = nullptr;
-  uint64_t bytes = 0;
 };
 
 } // namespace ingot::cuda
