@@ -36,6 +36,10 @@ bool hasMode(const fb::Entry &entry, fb::Mode mode) {
   return std::ranges::find(*entry.modes(), mode) != entry.modes()->end();
 }
 
+uint32_t weightIndex(const fb::Arg &arg, const fb::Step &step) {
+  return arg.kind() == fb::ArgKind::LayerWeight ? step.weights()->Get(arg.index()) : arg.index();
+}
+
 static bool holds(const fb::Condition &condition, const StepCounts &counts) {
   switch (condition.quantity()) {
   case fb::Quantity::Mode:

@@ -31,6 +31,9 @@ const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role);
 /// Whether the entry point's steps can run in that mode.
 bool hasMode(const fb::Entry &entry, fb::Mode mode);
 
+/// The index of the weight that an argument of kind Weight or LayerWeight names in a step.
+uint32_t weightIndex(const fb::Arg &arg, const fb::Step &step);
+
 /// The properties of a step that conditions of specialisations test. For a graph, they are those
 /// that it was built for.
 struct StepCounts {

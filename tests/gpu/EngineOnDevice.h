@@ -53,9 +53,6 @@ public:
   const fb::State &stateOf(const fb::Step &step) const {
     return *picked.program->states()->Get(step.states()->Get(0));
   }
-  uint32_t weightOf(const fb::Arg &arg, const fb::Step &step) const {
-    return arg.kind() == fb::ArgKind::LayerWeight ? step.weights()->Get(arg.index()) : arg.index();
-  }
   uint64_t weightBytes(uint32_t index) const {
     return picked.program->weights()->Get(index)->size();
   }

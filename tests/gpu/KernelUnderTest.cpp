@@ -68,7 +68,7 @@ Result<std::vector<uint64_t>> KernelUnderTest::addresses() {
     switch (arg(i).kind()) {
     case fb::ArgKind::Weight:
     case fb::ArgKind::LayerWeight: {
-      auto address = engine.weight(engine.weightOf(arg(i), *place.step));
+      auto address = engine.weight(runtime::weightIndex(arg(i), *place.step));
       if (!address)
         return address.error();
       all.push_back(*address);

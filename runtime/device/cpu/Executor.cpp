@@ -196,24 +196,20 @@ std::byte *Executor::bufferAddress(size_t index) const {
 }
 
 std::byte *Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
-  auto weight = [&](size_t index) {
-    const fb::Weight &entry = *plan->weights()->Get(flatbuffers::uoffset_t(index));
-    if (entry.source() == fb::WeightSource::Seed)
-      return seeded.data() + entry.offset();
-    // Kernels do not write weights, but the ABI has only one pointer type.
-    return const_cast<std::byte *>(file->weightData(entry).data());
-  };
   switch (arg.kind()) {
   case fb::ArgKind::Buffer:
     return bufferAddress(arg.index());
-  case fb::ArgKind::Weight:
-    return weight(arg.index());
-  case fb::ArgKind::LayerWeight:
-    return weight(step.weights()->Get(arg.index()));
   case fb::ArgKind::State:
+    return stateAddress(step.states()->Get(arg.index()));
+  case fb::ArgKind::Weight:
+  case fb::ArgKind::LayerWeight:
     break;
   }
-  return stateAddress(step.states()->Get(arg.index()));
+  const fb::Weight &entry = *plan->weights()->Get(runtime::weightIndex(arg, step));
+  if (entry.source() == fb::WeightSource::Seed)
+    return seeded.data() + entry.offset();
+  // Kernels do not write weights, but the ABI has only one pointer type.
+  return const_cast<std::byte *>(file->weightData(entry).data());
 }
 
 std::byte *Executor::stateAddress(size_t state) const {

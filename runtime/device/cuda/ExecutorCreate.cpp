@@ -317,23 +317,19 @@ Address Executor::bufferAddress(size_t index) const {
 }
 
 Address Executor::operandAddress(const fb::Arg &arg, const fb::Step &step) const {
-  auto weight = [&](uint32_t index) {
-    const fb::Weight &entry = *picked.program->weights()->Get(index);
-    if (entry.source() == fb::WeightSource::Seed)
-      return seeded.address() + entry.offset();
-    return segments.at(entry.segment()).address() + entry.offset();
-  };
   switch (arg.kind()) {
   case fb::ArgKind::Buffer:
     return bufferAddress(arg.index());
-  case fb::ArgKind::Weight:
-    return weight(arg.index());
-  case fb::ArgKind::LayerWeight:
-    return weight(step.weights()->Get(arg.index()));
   case fb::ArgKind::State:
+    return stateAddress(step.states()->Get(arg.index()));
+  case fb::ArgKind::Weight:
+  case fb::ArgKind::LayerWeight:
     break;
   }
-  return stateAddress(step.states()->Get(arg.index()));
+  const fb::Weight &entry = *picked.program->weights()->Get(runtime::weightIndex(arg, step));
+  if (entry.source() == fb::WeightSource::Seed)
+    return seeded.address() + entry.offset();
+  return segments.at(entry.segment()).address() + entry.offset();
 }
 
 Address Executor::stateAddress(size_t state) const {

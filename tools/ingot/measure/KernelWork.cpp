@@ -2,6 +2,7 @@
 #include "tools/ingot/measure/KernelWork.h"
 
 #include "runtime/abi/Routes.h"
+#include "runtime/engine/Program.h"
 #include "runtime/session/EngineCost.h"
 
 #include <algorithm>
@@ -49,14 +50,10 @@ double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const
       kernel.experts() ? shareOfExperts(kernel.experts(), kernel.experts_used(), tokens) : 1;
   double bytes = 0;
   for (unsigned i = 0; launch.args() && i < launch.args()->size(); ++i) {
-    const fb::Arg *arg = launch.args()->Get(i);
-    const fb::Weight *weight = nullptr;
-    if (arg->kind() == fb::ArgKind::Weight)
-      weight = program.weights()->Get(arg->index());
-    else if (arg->kind() == fb::ArgKind::LayerWeight)
-      weight = program.weights()->Get(step.weights()->Get(arg->index()));
-    if (!weight)
+    const fb::Arg &arg = *launch.args()->Get(i);
+    if (arg.kind() != fb::ArgKind::Weight && arg.kind() != fb::ArgKind::LayerWeight)
       continue;
+    const fb::Weight *weight = program.weights()->Get(runtime::weightIndex(arg, step));
     const bool stack = weight->shape()->size() == 3;
     bytes += static_cast<double>(weight->size()) * (stack ? share : 1) /
              (gathers(program, launch) ? static_cast<double>(weight->shape()->Get(0)) : 1);
