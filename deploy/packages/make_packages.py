@@ -5,6 +5,7 @@ its dependencies and an SBOM.
   runtime     ingot-runtime-VERSION-linux-x86_64.tar.gz     the same without the compiler and LLVM
   wheel       ingot-VERSION-py3-none-manylinux_…whl         pip install it: `import ingot`, and `ingot` on the PATH
   deb         ingot_…deb, ingot-compiler_…deb, libingot-dev_…deb   for this Debian; LLVM is Debian's own
+  manifests   manifests/NAME.yaml                           the Helm chart's objects, for use without Helm
 
 The same build and SOURCE_DATE_EPOCH (default: the last commit's time) make the same bytes. See docs/packages.md.
 """
@@ -28,7 +29,8 @@ from tree import ROOT
 sys.path.insert(0, str(ROOT / "python"))
 import make_wheel  # noqa: E402
 
-KINDS = ("tarball", "runtime", "wheel", "deb")
+KINDS = ("tarball", "runtime", "wheel", "deb", "manifests")
+KUBERNETES = ROOT / "deploy/kubernetes"
 
 
 def version():
@@ -137,6 +139,22 @@ def make_wheel_package(build, output, work):
     return [(make_wheel.write_wheel(output, tag, contents), inside)]
 
 
+def make_manifests(build, output):
+    """Renders the chart with each of its examples, by the command that docs/kubernetes.md gives. Returns what was
+    made, as a line."""
+    # The second one is built by tests/deploy/kubernetes_objects.sh.
+    helm = shutil.which("helm") or shutil.which("helm", path=build / "deploy/kubernetes/bin")
+    if not helm:
+        return "left out: there is no helm"
+    folder = output / "manifests"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for example in sorted((KUBERNETES / "examples").glob("*.yaml")):
+        with open(folder / example.name, "wb") as file:
+            subprocess.run([helm, "template", example.stem, KUBERNETES / "helm/ingot", "--namespace", "ingot", "--values", example], stdout=file, check=True)
+    return " ".join(sorted(path.name for path in folder.iterdir()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
@@ -153,6 +171,9 @@ def main():
               "deb": lambda: debian.make(build, output, work, version(), epoch())}
     print(f"{'package':52} {'packed':>10} {'unpacked':>10}  wants")
     for kind in options.only or KINDS:
+        if kind == "manifests":
+            print(f"{'manifests/':52} {make_manifests(build, output)}")
+            continue
         for file, made in makers[kind]():
             wants = ", ".join(f"{name} {'.'.join(map(str, number))}" for name, number in sorted(made.floor().items())) if kind != "deb" else "Debian's packages"
             print(f"{file.name:52} {file.stat().st_size / 1e6:7.1f} MB {made.size() / 1e6:7.1f} MB  {wants}")
