@@ -2,7 +2,7 @@
 //
 // A family is one small file in families/: it reads the configuration (a GGUF's metadata or a config.json)
 // and declares which parts of a decoder it has (Decoder.h). To add one, copy families/Qwen.cpp, add a name to
-// Families.h and a line to the table in Family.cpp, and a tiny checkpoint to tests/checkpoints.
+// CMakeLists.txt and Families.h and a line to the table in Family.cpp, and a tiny checkpoint to tests/checkpoints.
 //
 // Nothing is ignored silently: a key that no code reads or a tensor that no code takes causes the import to
 // be refused, since either may change what the model computes.
