@@ -17,6 +17,7 @@
 // stream; other values come in one piece.
 //===----------------------------------------------------------------------===//
 
+#include "runtime/text/CheckedJson.h"
 #include "runtime/text/Json.h"
 #include "runtime/text/ToolCallReader.h"
 

@@ -70,39 +70,5 @@ std::unique_ptr<ToolCallReader> readGemmaCall(const ToolMarks &marks, CallSink &
 
 /// The JSON of a Python literal ({'a': [True, None]}); "" if the text is not one.
 std::string jsonOfLiteral(std::string_view text);
-/// The text as JSON, with control characters in its strings escaped, and the type of its value (one
-/// of ValueTypes); "" if it is not JSON.
-std::string checkedJson(std::string_view text, uint8_t &type);
-
-/// Checks a JSON object or array as it streams: Done at its last bracket. The first character must
-/// be its opening bracket. Control characters within strings are accepted.
-class JsonObjectScanner {
-public:
-  Reading feed(char c);
-  /// Whether the last character that was fed is within a string.
-  bool inText() const { return at == At::Text; }
-  void reset() { *this = {}; }
-
-private:
-  enum class At : uint8_t {
-    Start,
-    Value,
-    FirstKey,
-    FirstItem,
-    Key,
-    Colon,
-    After,
-    Text,
-    Scalar,
-    End
-  };
-  Reading value(char c);
-  Reading close(char c);
-  At at = At::Start;
-  std::string open;   ///< unclosed '{' and '['
-  std::string scalar; ///< characters of a number or a word
-  bool isKey = false;
-  int escape = 0; ///< 1: after a backslash; 2 to 5: number of missing digits of \u, plus one
-};
 
 } // namespace ingot::text
