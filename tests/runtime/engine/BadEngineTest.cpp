@@ -1,6 +1,6 @@
 //===- BadEngineTest.cpp - Every kind of bad engine has its own error -----===//
 //
-// Expects exactly one code of Verify.h for each engine of BadEngines.cpp. A new check needs
+// Expects exactly one code of Verify.h for each engine of BadEngines.h. A new check needs
 // a row there: `EveryCodeIsTested` compares the rows with the list in Verify.h.
 //===----------------------------------------------------------------------===//
 #include "BadEngines.h"

@@ -20,6 +20,13 @@ struct BadEngine {
   std::string bytes() const;
 };
 
+/// All of them.
 const std::vector<BadEngine> &badEngines();
+
+/// Those of one subject.
+std::vector<BadEngine> badFiles();
+std::vector<BadEngine> badPrograms();
+std::vector<BadEngine> badWeights();
+std::vector<BadEngine> badGpuPrograms();
 
 } // namespace ingot::test
