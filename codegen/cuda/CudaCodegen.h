@@ -4,7 +4,7 @@
 //                                 ├─compilePrograms─────▶ a cubin per architecture    (NVRTC)
 //                                 └─compileForEmulator──▶ a shared object             (clang)
 //
-// docs/gpu.md defines the ABI: a symbol takes the address of each operand of the kernel.func, in
+// docs/gpu-runtime.md defines the ABI: a symbol takes the address of each operand of the kernel.func, in
 // order, and last the address of the batch. Programs are compiled separately and in parallel; the
 // same kernels give the same bytes.
 //===----------------------------------------------------------------------===//
@@ -84,7 +84,7 @@ constexpr int64_t kFewTokens = 64;
 /// Selects the instructions that programs may use.
 struct EmitOptions {
   /// Use wgmma for projections of many tokens (sm_90a only). Its variants need not give the same bits
-  /// as the others (docs/gpu.md, Arithmetic).
+  /// as the others (docs/gpu-numerics.md).
   bool wgmma = false;
 };
 

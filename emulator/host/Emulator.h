@@ -3,7 +3,7 @@
 // Kernels printed by the CUDA emitter are compiled by clang as host code against emulator/kernel, and run
 // here with their GPU semantics: blocks, warps, barriers, shuffles, asynchronous copies, tensor cores,
 // clusters. A thread is a fiber; a warp-synchronous operation synchronises 32 fibers; an asynchronous copy
-// takes effect as late as the rules allow. docs/gpu.md, "The emulator", lists what is checked and what is not
+// takes effect as late as the rules allow. docs/gpu-emulator.md lists what is checked and what is not
 // faithful.
 //
 // Two builds of a kernel, one emulator:

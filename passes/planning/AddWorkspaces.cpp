@@ -1,8 +1,8 @@
 //===- AddWorkspaces.cpp - Scratch memory for kernels -----------------------===//
 //
-// Attention over long contexts is split among blocks, which exchange partial results (docs/gpu.md). One
-// buffer serves all launches of a program: each launch both reads and writes it, so there is a barrier
-// between any two.
+// Attention over long contexts is split among blocks, which exchange partial results
+// (docs/gpu-kernels.md). One buffer serves all launches of a program: each launch both reads and writes
+// it, so there is a barrier between any two.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"

@@ -9,7 +9,7 @@
 // symbol. The last line is a summary. Exit status 1 if a result differs by more than its tolerance or was
 // lost, 4 without a GPU.
 //
-// Tensor cores add in their own order and precision (docs/gpu.md), so numbers may differ slightly;
+// Tensor cores add in their own order and precision (docs/gpu-numerics.md), so numbers may differ slightly;
 // bytes, ids and memory that must not be written may not.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cuda/DeviceMemory.h"

@@ -1,4 +1,4 @@
-"""The parts of a GPU run, most valuable first. docs/gpu.md explains each part; report.py reads the lines."""
+"""The parts of a GPU run, most valuable first. docs/gpu-measuring.md explains each part; report.py reads the lines."""
 import contextlib
 import json
 import os

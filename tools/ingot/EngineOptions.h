@@ -44,7 +44,7 @@ struct LimitOptions {
   void define(CommandLine &command);
 };
 
-/// Tuning options for experiments on a GPU (docs/gpu.md). They are not in the help and have no
+/// Tuning options for experiments on a GPU (docs/gpu-runtime.md). They are not in the help and have no
 /// effect on CPUs.
 struct GpuFlags {
   std::string edges = "programmatic";

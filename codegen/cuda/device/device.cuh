@@ -20,7 +20,7 @@
 //
 // Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a product
 // and a sum might be rounded once for one target and twice for the other; kernels call fma_f32 where
-// they want a fused operation. clang: docs/gpu.md, "The emulator".
+// they want a fused operation. clang: docs/gpu-emulator.md.
 //
 // DEVICE_ARCH is 800, 890, 900, 1000 or 1200: the architecture that the kernel is compiled for, on both
 // targets.

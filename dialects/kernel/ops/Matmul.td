@@ -18,7 +18,7 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
     PanelLayout.h), or all of them are f32 fused values that other ops of the kernel consume.
 
     The kind of x selects the arithmetic. q8: `fast` (integer dot per group). f32: `exact` (f32 chain in order of k),
-    or vdpbf16ps for bf16 weights if `fast_float` is set. bf16: the GPU's arithmetic (docs/gpu.md). x may be the fused
+    or vdpbf16ps for bf16 weights if `fast_float` is set. bf16: the GPU's arithmetic (docs/gpu-numerics.md). x may be the fused
     value of a kernel.rowwise, which every block then computes for itself (GPUs).
 
     With `routes`, weights are stacks, x has a row for each token and each of its experts, and the rows of an expert

@@ -104,7 +104,7 @@ std::string kernelsOf(const simdjson::dom::element &listing, size_t program) {
 }
 
 /// Whether the code has wgmma variants, whose results may differ in bits from the other variants
-/// (docs/gpu.md).
+/// (docs/gpu-numerics.md).
 bool hasWgmma(const fb::CodeObject &code) {
   for (unsigned k = 0; code.variants() && k < code.variants()->size(); ++k)
     for (const fb::Variant *variant : *code.variants()->Get(k)->variants())

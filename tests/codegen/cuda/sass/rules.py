@@ -1,4 +1,4 @@
-"""Rules for SASS (docs/gpu.md): computes figures of a kernel, and lists the rules that they break.
+"""Rules for SASS (docs/gpu-kernels.md): computes figures of a kernel, and lists the rules that they break.
 
 R1  no fence and no L1 invalidation in a main loop                            fences, fence_kinds R2  an epilogue
 loads what it adds before it stores, not alternately           round_trips, narrow R3  wgmmas are in flight together:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the SASS of three models' kernels against rules.py and figures.json (docs/gpu.md, What SASS must show).
+"""Checks the SASS of three models' kernels against rules.py and figures.json (docs/gpu-kernels.md, What SASS must show).
 
     sass_test.py BUILD              compiles, disassembles, compares; exit 77 if NVRTC or nvdisasm is missing
     sass_test.py BUILD --self-test  tests each rule on a kernel that breaks it (broken.cu)
