@@ -5,7 +5,7 @@
 //! reaches that place. It is better to reject it when a model is compiled. Guarded uses are accepted: a template
 //! checks `{% if f is defined %}` for a function, or `{% if 'f' is filter %}` for a filter, that may be missing.
 
-use super::{filters, methods, tests};
+use super::{filters, functions, methods, tests};
 use minijinja::machinery::ast::*;
 use minijinja::machinery::Span;
 use minijinja::{Error, ErrorKind, Value};
@@ -82,7 +82,7 @@ impl<'a> Lowering<'a> {
             _ if self.known.contains(name) => false,
             Use::Filter => !filters::NAMES.contains(&name.as_str()),
             Use::Test => !tests::NAMES.contains(&name.as_str()),
-            Use::Function => !filters::FUNCTIONS.contains(&name.as_str()),
+            Use::Function => !functions::FUNCTIONS.contains(&name.as_str()),
             Use::Method => !methods::exists(name),
             Use::Variable => true,
         };

@@ -16,6 +16,7 @@
 
 mod filters;
 mod formats;
+mod functions;
 mod lower;
 mod methods;
 mod operators;
@@ -23,7 +24,7 @@ mod tests;
 mod text;
 pub mod values;
 
-pub use filters::now;
+pub use functions::now;
 use lower::Lowering;
 use minijinja::machinery::{self, CodeGenerator, Instructions, Token};
 use minijinja::syntax::SyntaxConfig;
@@ -81,6 +82,7 @@ fn environment() -> &'static Environment<'static> {
         operators::add_to(&mut env);
         methods::add_to(&mut env);
         filters::add_to(&mut env);
+        functions::add_to(&mut env);
         tests::add_to(&mut env);
         env
     })
