@@ -19,8 +19,10 @@
 //            E0821 experts
 //   Code     E0331 none  E0332 target unknown  E0333 target twice  E0334 segment  E0335 count
 //            E0336 not ELF  E0337 program headers  E0338 writable data  E0339 needs a linker
-//            E0340 undefined symbol  E0341 kernel missing  E0822 to E0825 segments
-//            E0826 to E0829 symbols  E0830 writable code
+//            E0340 undefined symbol  E0341 kernel missing  E0822 segment outside
+//            E0823 segment misplaced  E0824 nothing to load  E0825 dynamic section
+//            E0826 no symbol table  E0827 hash table  E0828 symbol table outside
+//            E0829 name of a symbol  E0830 writable code
 //   Buffers  E0342 class  E0343 size  E0344 offset  E0345 totals
 //   Weights  E0346 layout  E0347 format  E0348 shape  E0349 segment  E0350 alignment
 //            E0351 size  E0352 outside  E0353 overlap  E0354 duplicate name

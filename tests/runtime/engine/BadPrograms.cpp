@@ -2,6 +2,8 @@
 #include "BadEngines.h"
 
 #include <cmath>
+#include <cstring>
+#include <elf.h>
 
 using namespace ingot;
 using namespace ingot::runtime;
@@ -22,6 +24,42 @@ constexpr size_t kLogits = 2; ///< buffer index
 
 std::function<void(std::vector<std::string> &)> object(const char *name) {
   return [name](auto &segments) { segments[1] = codeObject(name); };
+}
+
+/// Applies `change` to each T of the second code object from `offset` on, `count` of them.
+template <typename T, typename Change>
+void changeEach(std::string &code, size_t offset, size_t count, const Change &change) {
+  for (size_t i = 0; i < count; ++i, offset += sizeof(T)) {
+    T value;
+    std::memcpy(&value, code.data() + offset, sizeof value);
+    change(value);
+    code.replace(offset, sizeof value, reinterpret_cast<const char *>(&value), sizeof value);
+  }
+}
+
+/// Changes the program headers of that type.
+template <typename Change> auto programHeaders(uint32_t type, Change change) {
+  return [=](std::vector<std::string> &segments) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, segments[1].data(), sizeof header);
+    changeEach<Elf64_Phdr>(segments[1], header.e_phoff, header.e_phnum, [&](Elf64_Phdr &p) {
+      if (p.p_type == type)
+        change(p);
+    });
+  };
+}
+
+/// Changes the entries of the dynamic section with that tag. Addresses are offsets in these objects.
+template <typename Change> auto dynamicEntries(int64_t tag, Change change) {
+  return [=](std::vector<std::string> &segments) {
+    programHeaders(PT_DYNAMIC, [&](Elf64_Phdr &p) {
+      changeEach<Elf64_Dyn>(segments[1], p.p_offset, p.p_filesz / sizeof(Elf64_Dyn),
+                            [&](Elf64_Dyn &entry) {
+                              if (entry.d_tag == tag)
+                                change(entry);
+                            });
+    })(segments);
+  };
 }
 
 /// Overwrites some bytes of the second code object.
@@ -83,6 +121,61 @@ std::vector<BadEngine> test::badPrograms() {
       {"elf_without_segments", "E0337", {}, {}, poke(56, std::string(2, '\0'))},
       {"elf_headers_beyond", "E0337", {}, {}, poke(32, std::string(8, '\xFF'))},
       {"elf_segment_beyond", "E0822", {}, {}, poke(64 + 56 + 32, std::string(6, '\x7F'))},
+      {"elf_segment_misaligned",
+       "E0823",
+       {},
+       {},
+       programHeaders(PT_LOAD, [](Elf64_Phdr &p) { p.p_vaddr += 8; })},
+      {"elf_segments_overlap",
+       "E0823",
+       {},
+       {},
+       programHeaders(PT_LOAD, [](Elf64_Phdr &p) { p.p_vaddr %= 0x1000; })},
+      {"elf_nothing_to_load",
+       "E0824",
+       {},
+       {},
+       programHeaders(PT_LOAD, [](Elf64_Phdr &p) { p.p_type = PT_NOTE; })},
+      {"elf_without_dynamic",
+       "E0824",
+       {},
+       {},
+       programHeaders(PT_DYNAMIC, [](Elf64_Phdr &p) { p.p_type = PT_NOTE; })},
+      {"elf_dynamic_outside",
+       "E0825",
+       {},
+       {},
+       programHeaders(PT_DYNAMIC, [](Elf64_Phdr &p) { p.p_vaddr = 1 << 20; })},
+      {"elf_without_symbols",
+       "E0826",
+       {},
+       {},
+       dynamicEntries(DT_SYMTAB, [](Elf64_Dyn &entry) { entry.d_tag = DT_DEBUG; })},
+      {"elf_hash_outside",
+       "E0827",
+       {},
+       {},
+       dynamicEntries(DT_HASH, [](Elf64_Dyn &entry) { entry.d_un.d_val = 1 << 20; })},
+      {"elf_symbols_outside",
+       "E0828",
+       {},
+       {},
+       dynamicEntries(DT_SYMTAB, [](Elf64_Dyn &entry) { entry.d_un.d_val = 1 << 20; })},
+      {"elf_names_cut",
+       "E0829",
+       {},
+       {},
+       [](std::vector<std::string> &segments) {
+         dynamicEntries(DT_SYMTAB, [&](Elf64_Dyn &entry) {
+           changeEach<Elf64_Sym>(segments[1], entry.d_un.d_val, 2,
+                                 [](Elf64_Sym &symbol) { symbol.st_name = 1 << 20; });
+         })(segments);
+       }},
+      {"elf_writable_code",
+       "E0830",
+       {},
+       {},
+       programHeaders(PT_LOAD, [](Elf64_Phdr &p) { p.p_flags = PF_R | PF_W | PF_X; })},
       {"elf_writable_data", "E0338", {}, {}, object("data")},
       {"elf_bss", "E0338", {}, {}, object("bss")},
       {"elf_relocation", "E0339", {}, {}, object("relocation")},
