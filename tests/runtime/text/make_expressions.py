@@ -460,6 +460,22 @@ true|int
 none|float
 3|float
 'x'|float(1.5)
+'٣'|int
+'𝟘'|int
+'𝟙𝟚'|int
+'٣.٥'|float
+'٣.٥'|int
+'1_0.5'|float
+'1_.5'|float
+'1_e5'|float
+'²'|int(7)
+[[1, 2, 3]]|map(attribute='١')|list
+[[1, 2, 3]]|map(attribute='²')|list
+'{٠} {[١]}'.format('a', 'bc')
+'{٠[١]}'.format('abc')
+'{²}'.format('a')
+'{:٥}|{:.٢f}'.format('x', 1.2345)
+'%٥d' % 5
 3.7|round
 2.5|round
 3.5|round

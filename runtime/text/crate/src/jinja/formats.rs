@@ -2,6 +2,7 @@
 //! from arguments, signs, grouping and more, and would fail only at the first request.
 
 use super::methods::bound;
+use super::text::{ascii_digits, is_decimal};
 use super::values::*;
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
@@ -98,16 +99,17 @@ struct Spec {
     letter: Option<char>,
 }
 
-fn number_at(chars: &[char], at: &mut usize) -> Result<Option<usize>> {
+/// Reads the digits at `at`. str.format takes those of all scripts (`is_decimal`), `%` the ASCII ones.
+fn number_at(chars: &[char], at: &mut usize, is_digit: fn(char) -> bool) -> Result<Option<usize>> {
     let from = *at;
-    while *at < chars.len() && chars[*at].is_ascii_digit() {
+    while *at < chars.len() && is_digit(chars[*at]) {
         *at += 1;
     }
     if *at == from {
         return Ok(None);
     }
     let text: String = chars[from..*at].iter().collect();
-    match text.parse::<usize>() {
+    match ascii_digits(&text).parse::<usize>() {
         Ok(n) if n <= WIDEST => Ok(Some(n)),
         _ => Err(fail("Too many decimal digits in format string")),
     }
@@ -134,11 +136,11 @@ fn parse_spec(spec: &str) -> Result<Spec> {
     take("z", &mut at);
     out.alternate = take("#", &mut at).is_some();
     out.zero = take("0", &mut at).is_some();
-    out.width = number_at(&chars, &mut at)?.unwrap_or(0);
+    out.width = number_at(&chars, &mut at, is_decimal)?.unwrap_or(0);
     out.grouping = take(",_", &mut at);
     if take(".", &mut at).is_some() {
         let missing = || fail("Format specifier missing precision");
-        out.precision = Some(number_at(&chars, &mut at)?.ok_or_else(missing)?);
+        out.precision = Some(number_at(&chars, &mut at, is_decimal)?.ok_or_else(missing)?);
     }
     out.letter = chars.get(at).copied();
     if at + 1 < chars.len() {
@@ -334,7 +336,7 @@ pub fn percent(format: &str, safe: bool, args: &Value) -> Result<String> {
         }
         let mut star = |at: &mut usize| -> Result<Option<i128>> {
             if chars.get(*at) != Some(&'*') {
-                return Ok(number_at(&chars, at)?.map(|n| n as i128));
+                return Ok(number_at(&chars, at, |c| c.is_ascii_digit())?.map(|n| n as i128));
             }
             *at += 1;
             match Number::of(&take()?) {
@@ -449,12 +451,12 @@ impl Fields<'_> {
             }
             self.automatic += 1;
             Some(self.automatic - 1)
-        } else if name.chars().all(|c| c.is_ascii_digit()) {
+        } else if name.chars().all(is_decimal) {
             if self.automatic > 0 {
                 return Err(fail("cannot switch from automatic field numbering to manual field specification"));
             }
             self.manual = true;
-            Some(name.parse::<usize>().unwrap_or(usize::MAX))
+            Some(ascii_digits(name).parse::<usize>().unwrap_or(usize::MAX))
         } else {
             None
         };
@@ -485,8 +487,8 @@ impl Fields<'_> {
                 rest = &after[end..];
             } else if let Some(after) = rest.strip_prefix('[') {
                 let end = after.find(']').ok_or_else(|| fail("Missing ']' in format string"))?;
-                let key = match after[..end].parse::<i128>() {
-                    Ok(i) if after[..end].chars().all(|c| c.is_ascii_digit()) => integer(i),
+                let key = match ascii_digits(&after[..end]).parse::<i128>() {
+                    Ok(i) if after[..end].chars().all(is_decimal) => integer(i),
                     _ => Value::from(&after[..end]),
                 };
                 value = value.get_item(&key)?;

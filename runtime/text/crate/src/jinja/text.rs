@@ -15,6 +15,19 @@ pub fn is_decimal(c: char) -> bool {
     c.is_number_decimal_digit()
 }
 
+/// The text with decimal digits of other scripts as the ASCII digits of their value. Python reads numbers so.
+pub fn ascii_digits(text: &str) -> String {
+    let ascii = |c: char| {
+        if c.is_ascii() || !is_decimal(c) {
+            return c;
+        }
+        // The ten digits of a script are contiguous and begin with zero; some scripts follow one another.
+        let before = (1..).take_while(|n| char::from_u32(c as u32 - n).is_some_and(is_decimal)).count();
+        char::from_digit((before % 10) as u32, 10).unwrap_or(c)
+    };
+    text.chars().map(ascii).collect()
+}
+
 /// str.isdigit of one character: decimals, and superscript, subscript or circled digits.
 pub fn is_digit(c: char) -> bool {
     let marked = matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨' | '⑴'..='⑼' | '⒈'..='⒐' | '⓪' | '➀'..='➈');

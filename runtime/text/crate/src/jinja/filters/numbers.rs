@@ -83,7 +83,7 @@ pub fn round(value: &Value, args: &[Value]) -> Result<Value> {
 }
 
 /// `int(text, base)`.
-fn parse_int(text: &str, base: u32) -> Option<i128> {
+pub fn parse_int(text: &str, base: u32) -> Option<i128> {
     let trimmed = text.trim_matches(is_space);
     let (negative, digits) = match trimmed.strip_prefix(['-', '+']) {
         Some(rest) => (trimmed.starts_with('-'), rest),
@@ -112,38 +112,26 @@ fn parse_int(text: &str, base: u32) -> Option<i128> {
     {
         return None;
     }
-    let digits: String = digits.chars().filter(|c| *c != '_').map(ascii_digit).collect();
+    let digits = ascii_digits(&digits.replace('_', ""));
     if !digits.chars().all(|c| c.is_ascii_alphanumeric()) {
         return None;
     }
     i128::from_str_radix(&digits, base).ok().map(|n| if negative { -n } else { n })
 }
 
-/// Digits of other scripts have their numeric value.
-fn ascii_digit(c: char) -> char {
-    use unicode_categories::UnicodeCategories;
-    if c.is_ascii() || !c.is_number_decimal_digit() {
-        return c;
-    }
-    // The ten digits of a script are contiguous and begin with zero.
-    let value =
-        (1..10).take_while(|n| char::from_u32(c as u32 - n).is_some_and(|d| d.is_number_decimal_digit())).count();
-    char::from_digit((value % 10) as u32, 10).unwrap_or(c)
-}
-
 /// `float(text)`.
 fn parse_float(text: &str) -> Option<f64> {
+    let text = ascii_digits(text);
     let trimmed = text.trim_matches(is_space);
     let lower = trimmed.to_ascii_lowercase();
     match lower.trim_start_matches(['+', '-']) {
         "inf" | "infinity" | "nan" => return lower.parse().ok(),
         _ => {}
     }
+    let digit_at = |at: usize| trimmed.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let valid = !trimmed.is_empty()
         && trimmed.chars().all(|c| c.is_ascii_digit() || "+-.eE_".contains(c))
-        && !trimmed.starts_with('_')
-        && !trimmed.ends_with('_')
-        && !trimmed.contains("__");
+        && trimmed.char_indices().all(|(at, c)| c != '_' || digit_at(at.wrapping_sub(1)) && digit_at(at + 1));
     if !valid {
         return None;
     }

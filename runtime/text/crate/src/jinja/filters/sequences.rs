@@ -1,20 +1,22 @@
 //! Filters that choose, compare or look up items of sequences.
 
+use super::numbers::parse_int;
+use crate::jinja::text::*;
 use crate::jinja::values::*;
 use minijinja::{State, Value};
 use std::cmp::Ordering;
 
 /// The parts of an attribute path such as "user.names.0".
-fn path(attribute: &Value) -> Vec<Value> {
+fn path(attribute: &Value) -> Result<Vec<Value>> {
+    let part = |part: &str| match !part.is_empty() && part.chars().all(is_digit) {
+        true => parse_int(part, 10)
+            .map(integer)
+            .ok_or_else(|| fail(format!("invalid literal for int() with base 10: '{part}'"))),
+        false => Ok(Value::from(part)),
+    };
     match attribute.as_str() {
-        Some(text) => text
-            .split('.')
-            .map(|part| match part.parse::<i128>() {
-                Ok(index) if part.chars().all(|c| c.is_ascii_digit()) => integer(index),
-                _ => Value::from(part),
-            })
-            .collect(),
-        None => vec![attribute.clone()],
+        Some(text) => text.split('.').map(part).collect(),
+        None => Ok(vec![attribute.clone()]),
     }
 }
 
@@ -46,7 +48,7 @@ pub fn keys(
 ) -> Result<Vec<Value>> {
     let path = match attribute.as_ref().filter(|attribute| !attribute.is_none()) {
         None => Vec::new(),
-        Some(attribute) => path(attribute),
+        Some(attribute) => path(attribute)?,
     };
     items.iter().map(|item| Ok(folded(look_up(item, &path, default)?, case_sensitive))).collect()
 }
@@ -54,7 +56,7 @@ pub fn keys(
 /// minijinja names groups in lower case; jinja2 uses the spelling of the first member.
 pub fn regrouped(groups: Value, args: &[Value]) -> Result<Value> {
     let [attribute, default, _] = bind("groupby", args, ["attribute", "default", "case_sensitive"])?;
-    let path = path(&required(attribute, "groupby", "attribute")?);
+    let path = path(&required(attribute, "groupby", "attribute")?)?;
     let default = given(default);
     let named = |pair: Value| {
         let members = pair.get_item_by_index(1)?;
@@ -101,7 +103,7 @@ pub fn select(state: &mut State, name: &str, value: &Value, args: &[Value]) -> R
     }
     let wanted = name.starts_with("select");
     let (attribute, rest) = match args {
-        [first, rest @ ..] if name.ends_with("attr") => (path(first), rest),
+        [first, rest @ ..] if name.ends_with("attr") => (path(first)?, rest),
         [] if name.ends_with("attr") => return Err(fail("Missing parameter for attribute name")),
         rest => (Vec::new(), rest),
     };
