@@ -1,10 +1,12 @@
 #!/bin/sh
-# Builds the crate's static library and copies it to LIBRARY:  build_crate.sh CARGO SOURCE_DIR TARGET_DIR LIBRARY
+# Builds the crate's static library by a profile of its Cargo.toml and copies it to LIBRARY:
+#   build_crate.sh CARGO SOURCE_DIR TARGET_DIR PROFILE LIBRARY
 #
-# Clones and build folders may share TARGET_DIR, so the crates that this one depends on are compiled only once. cargo
-# leaves the library of whichever clone built last under one name, so one clone at a time builds and copies.
+# Clones and build folders may share TARGET_DIR, so the crates that this one depends on are compiled only once. Each
+# profile has its own folder in it. cargo leaves the library of whichever clone built last under one name, so one clone
+# at a time builds and copies.
 set -e
-cargo=$1 source=$2 target=$3 library=$4
+cargo=$1 source=$2 target=$3 profile=$4 library=$5
 mkdir -p "$target"
 exec 9>"$target/.lock"
 flock 9
@@ -15,6 +17,7 @@ flock 9
 export CARGO_TARGET_DIR=$target
 export RUSTFLAGS="-Cforce-frame-pointers=yes --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo \
   --remap-path-prefix=$target=/ingot/build"
-"$cargo" rustc --release --locked --quiet -j2 --lib --manifest-path "$source/runtime/text/crate/Cargo.toml" -- \
+"$cargo" rustc --profile "$profile" --locked --quiet -j2 --lib \
+  --manifest-path "$source/runtime/text/crate/Cargo.toml" -- \
   --remap-path-prefix="$source=/ingot"
-cp "$target/release/libingot_text_crate.a" "$library"
+cp "$target/$profile/libingot_text_crate.a" "$library"
