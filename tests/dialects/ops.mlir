@@ -131,7 +131,7 @@ lm.model @tiny attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i6
 
 // CHECK-LABEL: kernel.func @gate_up_0
 kernel.func @gate_up_0(%x: !kernel.activation<64, q8>, %g: !lm.weight<96x64, q4_0>, %u: !lm.weight<96x64, q4_0>, %y: !kernel.activation<96, q8>) {
-  // CHECK: kernel.matmul {{.*}} weights({{.*}}) outs({{.*}}) attributes {{{.*}}pair
+  // CHECK: kernel.matmul {{.*}} weights({{.*}}) outs({{.*}}) attributes {{{.*}}gated
   kernel.matmul %x : !kernel.activation<64, q8> weights(%g, %u : !lm.weight<96x64, q4_0>, !lm.weight<96x64, q4_0>)
       outs(%y : !kernel.activation<96, q8>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>, gated,
       schedule = #kernel.schedule<tiles = [3, 2, 1], block = 96, prefetch = 4096>} {

@@ -12,7 +12,7 @@
 // CHECK-LABEL: kernel.func @dispatch_0(
 // CHECK:         kernel.rowwise ins(%{{.*}} : !kernel.activation<64, f32>) outs(%{{.*}} : !kernel.activation<64, q8>) to %{{.*}} : !kernel.routes<6, 2> attributes {{.*}}rows_of_token = 2 : i64
 // CHECK-LABEL: kernel.func @gate_up_0(
-// CHECK:         kernel.matmul {{.*}} outs(%{{.*}} : !kernel.activation<32, q8>) of %{{.*}} : !kernel.routes<6, 2> attributes {{.*}}pair
+// CHECK:         kernel.matmul {{.*}} outs(%{{.*}} : !kernel.activation<32, q8>) of %{{.*}} : !kernel.routes<6, 2> attributes {{.*}}gated
 // CHECK-LABEL: kernel.func @linear_1(
 // CHECK:         aux(%{{.*}} : !lm.weight<6x64x1, f32>) {{.*}} of %{{.*}} : !kernel.routes<6, 2>
 // CHECK:       plan.section @layer {

@@ -26,7 +26,7 @@
 // CHECK:         kernel.matmul
 // CHECK-LABEL: kernel.func @gate_up_0
 // CHECK-SAME:    !kernel.activation<96, q8>
-// CHECK:         kernel.matmul {{.*}} pair
+// CHECK:         kernel.matmul {{.*}} gated
 // CHECK:         math.exp
 // CHECK-LABEL: plan.program @m
 // CHECK:       plan.section @begin {
