@@ -219,6 +219,14 @@ LogicalResult SectionLowering::lowerCast(lm::CastOp op) {
   return success();
 }
 
+/// Whether an activation function takes the projection's result, as it does of a gate.
+static bool isActivated(lm::LinearOp linear) {
+  return llvm::any_of(linear->getUsers(), [&](Operation *user) {
+    auto unit = dyn_cast<lm::SwigluOaiOp>(user);
+    return isa<lm::ActivationOp>(user) || (unit && unit.getGate() == linear.getResult());
+  });
+}
+
 LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *> ops,
                                            StringRef hint) {
   SmallVector<lm::LinearOp> linears;
@@ -242,12 +250,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   bool gated = single && linears.size() == 2;
   if (single && linears.size() > 2)
     return top->emitOpError("expects at most two projections in one epilogue");
-  auto isUp = [](lm::LinearOp linear) {
-    Operation *user = *linear->user_begin();
-    auto unit = dyn_cast<lm::SwigluOaiOp>(user);
-    return unit ? unit.getUp() == linear.getResult() : isa<lm::MulOp>(user);
-  };
-  if (gated && hint == "gate_up" && isUp(linears[0])) // gate (the activated one) first
+  if (gated && isActivated(linears[1]) && !isActivated(linears[0])) // the gate comes first
     std::swap(linears[0], linears[1]);
 
   // Weights other than fp8 read the rows from which the fp8 rows are made.
