@@ -21,27 +21,53 @@ namespace ingot::cpu {
 enum class DotKind : uint8_t { Vpdpbusd, Pmaddubsw };
 
 struct Isa {
-  std::string_view name; ///< "avx2", as after --isa
-  const char *cpu;       ///< LLVM's CPU name
-  const char *features;  ///< LLVM features beyond those of `cpu`
-  int lanes;             ///< f32 or i32 lanes of a vector register
-  int registers;         ///< vector registers
+  std::string_view name;     ///< "avx2", as after --isa
+  const char *cpu;           ///< LLVM's CPU name
+  const char *features = ""; ///< LLVM features beyond those of `cpu`
+  int lanes;                 ///< f32 or i32 lanes of a vector register
+  int registers;             ///< vector registers
+  /// The registers suffice for tiles of a product that cover all rows of a panel. Tiles of other levels cover
+  /// fewer rows the more tokens they have.
+  bool coversPanel = false;
   DotKind dot;
-  bool bf16Dot;           ///< has vdpbf16ps
-  bool vbmi;              ///< has vpermb, vpermi2b and vpmultishiftqb
+  bool bf16Dot = false;   ///< has vdpbf16ps
+  bool vbmi = false;      ///< has vpermb, vpermi2b and vpmultishiftqb
   const Machine *machine; ///< the machine that schedules are chosen for
   /// Instructions are emulated in generic IR, to test a level on machines that lack it.
   bool emulated = false;
 };
 
-inline constexpr Isa kAvx2{"avx2", "x86-64-v3", "", 8, 16, DotKind::Pmaddubsw, false, false, &kV3};
-inline constexpr Isa kAvxVnni{"avxvnni",         "x86-64-v3", "+avxvnni", 8,   16,
-                              DotKind::Vpdpbusd, false,       false,      &kV3};
-inline constexpr Isa kAvx512Vnni{"avx512vnni",      "x86-64-v4", "+avx512vnni", 16,       32,
-                                 DotKind::Vpdpbusd, false,       false,         &kIceLake};
-inline constexpr Isa kAvx512{"avx512", "x86-64-v4", "+avx512vnni,+avx512bf16,+avx512vbmi",
-                             16,       32,          DotKind::Vpdpbusd,
-                             true,     true,        &kZen5};
+inline constexpr Isa kAvx2{.name = "avx2",
+                           .cpu = "x86-64-v3",
+                           .lanes = 8,
+                           .registers = 16,
+                           .dot = DotKind::Pmaddubsw,
+                           .machine = &kV3};
+inline constexpr Isa kAvxVnni{.name = "avxvnni",
+                              .cpu = "x86-64-v3",
+                              .features = "+avxvnni",
+                              .lanes = 8,
+                              .registers = 16,
+                              .dot = DotKind::Vpdpbusd,
+                              .machine = &kV3};
+inline constexpr Isa kAvx512Vnni{.name = "avx512vnni",
+                                 .cpu = "x86-64-v4",
+                                 .features = "+avx512vnni",
+                                 .lanes = 16,
+                                 .registers = 32,
+                                 .coversPanel = true,
+                                 .dot = DotKind::Vpdpbusd,
+                                 .machine = &kIceLake};
+inline constexpr Isa kAvx512{.name = "avx512",
+                             .cpu = "x86-64-v4",
+                             .features = "+avx512vnni,+avx512bf16,+avx512vbmi",
+                             .lanes = 16,
+                             .registers = 32,
+                             .coversPanel = true,
+                             .dot = DotKind::Vpdpbusd,
+                             .bf16Dot = true,
+                             .vbmi = true,
+                             .machine = &kZen5};
 
 /// All levels.
 std::span<const Isa *const> allIsas();

@@ -167,7 +167,7 @@ private:
   KernelBuilder::Values addWhole(PanelGroup &group, Value g, ValueRange sums) {
     // Unpacked codes are only loaded, which is 5 % faster step by step, unless the dots of two halves spill.
     const bool loadsOnly = tile.unpacked && !(halves && !format.hasMin);
-    if (k.isa.registers == 32 || tile.tokens == 1 || split || loadsOnly)
+    if (k.isa.coversPanel || tile.tokens == 1 || split || loadsOnly)
       return addGroup(group, g, sums);
     const size_t vectors = tile.vectors.size();
     KernelBuilder::Values next(sums.begin(), sums.end());

@@ -27,7 +27,7 @@ static std::optional<int> productZeroOf(const NumericFormat &format) {
 }
 
 UnpackedLayout::UnpackedLayout(const PanelLayout &layout, const Isa &isa)
-    : rows(isa.registers == 32 ? kPanelRows : isa.lanes), line(4 * rows),
+    : rows(isa.coversPanel ? kPanelRows : isa.lanes), line(4 * rows),
       groups(q8Row(layout.k).groups) {
   const NumericFormat &format = numericFormat(layout.format);
   if (isa.dot == DotKind::Vpdpbusd)

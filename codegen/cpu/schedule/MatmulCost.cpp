@@ -199,7 +199,7 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
 SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulOp op,
                                                                  const Isa &isa) {
   SmallVector<kernel::ScheduleAttr> candidates;
-  int64_t longest = dequantises(op) ? (isa.registers == 32 ? 4 : 2) : 8;
+  int64_t longest = dequantises(op) ? isa.registers / 8 : 8;
   for (int64_t front = 1; front <= longest; ++front) {
     if (front > 1 && tileRegisters(op, isa, front) > isa.registers)
       continue; // tiles of one token must always exist

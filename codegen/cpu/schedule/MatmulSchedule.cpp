@@ -10,7 +10,7 @@ using namespace ingot;
 using namespace ingot::cpu;
 
 int ingot::cpu::tileVectors(const Isa &isa, int64_t tokens) {
-  if (isa.registers == 32)
+  if (isa.coversPanel)
     return kPanelRows / isa.lanes;
   // Four accumulators and their four partial sums fill most of sixteen registers.
   return tokens >= 3 ? 1 : tokens == 2 ? 2 : 4;
