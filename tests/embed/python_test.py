@@ -28,7 +28,7 @@ PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
 class AbiTest(unittest.TestCase):
-    """_abi.py matches ingot.h."""
+    """The structures of _abi.py lie in memory as those of ingot.h; spellings.py compares everything else."""
 
     STRUCTURES = {
         "ingot_config": _abi.Config,
@@ -42,14 +42,9 @@ class AbiTest(unittest.TestCase):
         "ingot_model": _abi.Model,
     }
 
-    def test_functions(self):
-        text = pathlib.Path(HEADER).read_text()
-        self.assertEqual(set(re.findall(r"INGOT_API[^;{]*?\b(ingot_\w+)\(", text)), set(_abi.FUNCTIONS))
-        structures = set(re.findall(r"^\} (ingot_\w+);", text, re.M))
-        self.assertEqual(structures, set(self.STRUCTURES))
-        self.assertIn(f"#define INGOT_ABI_VERSION {_abi.ABI_VERSION}\n", text)
-
     def test_layout(self):
+        declared = re.findall(r"^\} (ingot_\w+);", pathlib.Path(HEADER).read_text(), re.M)
+        self.assertEqual(set(declared), set(self.STRUCTURES))
         lines, expected = [], []
         for name, structure in self.STRUCTURES.items():
             lines.append(f'printf("{name} %zu\\n", sizeof({name}));')

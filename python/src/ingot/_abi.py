@@ -1,6 +1,7 @@
 """ingot.h for ctypes: its structures field by field, and the types of its functions.
 
-tests/embed/python_test.py compares sizes and offsets with the C compiler's.
+tests/embed/spellings.py compares names and types with the header, tests/embed/python_test.py sizes and offsets with
+the C compiler's.
 """
 from __future__ import annotations
 
@@ -11,6 +12,10 @@ ABI_VERSION = 6  # the version of these structures
 
 OK, TIMEOUT = 0, 1
 ANY = 0
+
+Error = c_void_p
+Executor = c_void_p
+Outputs = c_void_p
 
 
 class Config(ctypes.Structure):
@@ -63,7 +68,7 @@ class Output(ctypes.Structure):
         ("queue_ms", c_double),
         ("ttft_ms", c_double),
         ("elapsed_ms", c_double),
-        ("error", c_void_p),
+        ("error", Error),
     ]
 
 
@@ -196,10 +201,6 @@ class Model(ctypes.Structure):
         ("load_ms", c_double),
     ]
 
-
-Error = c_void_p
-Executor = c_void_p
-Outputs = c_void_p
 
 # name: (result, arguments)
 FUNCTIONS = {
