@@ -319,7 +319,7 @@ void writeProvenance(JsonText &j,
 
 void writeProgram(JsonText &j, const EngineFile &engine, const MemoryLimits &limits,
                   const fb::Program &program) {
-  j.open('{').key("device").value(deviceKind(program) == DeviceKind::Cuda ? "cuda" : "cpu");
+  j.open('{').key("device").value(deviceKindName(deviceKind(program)));
   writeMemory(j, engine, limits, program);
   writeTargets(j, engine.table(), program);
   writeKernels(j, program);

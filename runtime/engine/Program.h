@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/abi/DeviceKind.h"
 #include "runtime/schema/engine_generated.h"
 
 #include <cstdint>
@@ -12,8 +13,6 @@
 #include <vector>
 
 namespace ingot::runtime {
-
-enum class DeviceKind { Cpu, Cuda };
 
 /// The device kind that the program's code is for, according to its first code object.
 DeviceKind deviceKind(const fb::Program &program);

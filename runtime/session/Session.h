@@ -26,6 +26,7 @@
 #include "runtime/sample/IdRules.h"
 #include "runtime/sample/SamplingParams.h"
 #include "runtime/schedule/ScheduleStats.h"
+#include "runtime/session/Device.h"
 #include "runtime/session/search/SearchParams.h"
 #include "runtime/text/ChatOutput.h"
 
@@ -72,8 +73,8 @@ struct SessionOptions {
   /// everything else. 0: not used.
   double kvShare = 0;
   int threads = 0;           ///< 0: all processors that this process may use
-  std::string device;        ///< "cpu", "cuda", "cuda-emulator"; empty: the CPU, unless the engine
-                             ///< only has code for GPUs
+  std::string device;        ///< the name of a device; empty: the CPU, unless the engine only has
+                             ///< code for GPUs. Errors: E0501
   cuda::GpuOptions gpu;      ///< how work runs on the device, if it is a GPU
   std::string isa;           ///< "avx2", "avx512"; empty: the best that this machine supports
   int64_t prefillChunk = 0;  ///< maximum number of tokens of one prompt in one step; 0:
@@ -100,9 +101,9 @@ struct SessionOptions {
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
 
-/// The device on which a session with these options runs an engine with that table, in the form of
-/// SessionOptions::device.
-std::string deviceOf(const SessionOptions &options, const fb::Engine &engine);
+/// The device on which a session with these options, whose device is empty or a name, runs an engine
+/// with that table.
+Device deviceOf(const SessionOptions &options, const fb::Engine &engine);
 /// Bytes of KV pages that an engine could use with these options: all sequences at their maximum
 /// length. On a CPU only; 0 elsewhere, where the free memory determines the size.
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);

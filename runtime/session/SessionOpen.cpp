@@ -2,10 +2,9 @@
 #include "runtime/session/EngineCost.h"
 #include "runtime/session/SessionImpl.h"
 
-#include "runtime/device/cpu/Executor.h"
-#include "runtime/device/cuda/EmulatorDriver.h"
-#include "runtime/device/cuda/Executor.h"
-#include "runtime/device/cuda/LibcudaDriver.h"
+#include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/engine/GpuTarget.h"
+#include "runtime/engine/Isa.h"
 
 #include <algorithm>
 #include <new>
@@ -13,8 +12,6 @@
 namespace ingot::runtime {
 
 namespace {
-
-constexpr int64_t kLeastDefaultContext = 256;
 
 Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table) {
   int64_t modelContext = table.model()->context();
@@ -45,10 +42,9 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
                           ", allowed: " + std::to_string(range.least) + " to " +
                           std::to_string(kMost),
                       std::string("give another value for ") + range.flag);
-  if (!options.device.empty() && options.device != "cpu" && options.device != "cuda" &&
-      options.device != "cuda-emulator")
+  if (!options.device.empty() && !deviceNamed(options.device))
     return badLimit("unknown device", "--device " + options.device,
-                    "give --device cpu, cuda or cuda-emulator");
+                    "give --device " + deviceNames());
   if (!options.isa.empty() && !isaNamed(options.isa))
     return badLimit("unknown instruction set level", "--isa " + options.isa,
                     "levels are " + isaNames("and"));
@@ -72,57 +68,19 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
   return limits;
 }
 
-/// Halves a context that the user did not set until it fits.
-void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
-                uint64_t available) {
-  while (available && limits.context > uint64_t(kLeastDefaultContext)) {
-    auto planned = memoryPlan(file, limits, program);
-    if (!planned || planned->needed() <= available)
-      return;
-    limits.context /= 2;
-  }
-}
-
-/// Chooses limits that the user did not set, for a GPU with `available` bytes free: tokens of a
-/// step, KV pages from the memory left after everything else, and a context that fits.
-Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
-                          const SessionOptions &options, MemoryLimits &limits, uint64_t available) {
-  if (options.maxBatchTokens == 0) {
-    uint64_t tokens = kDefaultGpuBatchTokens;
-    while (tokens > kDefaultBatchTokens && program.bytes_per_token() > available / 16 / tokens)
-      tokens /= 2;
-    limits.maxBatchTokens = std::max(tokens, limits.maxSeqs);
-  }
-  if (options.kvShare > 0 && !limits.kvBytes) {
-    auto planned = memoryPlan(file, limits, program);
-    if (!planned)
-      return planned.error();
-    const uint64_t others = planned->needed() - planned->kv;
-    if (others < available) { // otherwise E0715 reports the excess
-      uint64_t most = available - others;
-      if (planned->slots) // their number follows that of pages (slotsFor)
-        most = most / 5 * 4;
-      limits.kvBytes = uint64_t(double(most) * options.kvShare);
-    }
-  }
-  if (options.context == 0)
-    fitContext(file, program, limits, available);
-  return {};
-}
-
 } // namespace
 
 /// The device that the user chose, otherwise the CPU if there is code for it.
-std::string deviceOf(const SessionOptions &options, const fb::Engine &engine) {
-  if (!options.device.empty())
-    return options.device;
+Device deviceOf(const SessionOptions &options, const fb::Engine &engine) {
+  if (auto chosen = deviceNamed(options.device))
+    return *chosen;
   const fb::Program &first = *engine.programs()->Get(0);
   if (deviceKind(first) == DeviceKind::Cpu)
-    return "cpu";
+    return Device::Cpu;
   for (const fb::CodeObject *code : *first.code())
     if (gpuTargetNamed(code->target()->string_view())->kind != GpuTarget::Kind::Emulator)
-      return "cuda";
-  return "cuda-emulator";
+      return Device::Cuda;
+  return Device::CudaEmulator;
 }
 
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) {
@@ -132,7 +90,7 @@ Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) 
   const fb::Engine &table = (*file)->table();
   if (auto checked = checkOptions(options, table); !checked)
     return checked.error();
-  if (deviceOf(options, table) != "cpu")
+  if (deviceOf(options, table) != Device::Cpu)
     return uint64_t(0);
   MemoryLimits limits = memoryLimits(options, table);
   limits.kvBytes.reset();
@@ -141,55 +99,6 @@ Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options) 
     return planned.error();
   return planned->kv;
 }
-
-namespace {
-
-Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
-                                              const SessionOptions &options, MemoryLimits &limits) {
-  const fb::Program &program = *file->table().programs()->Get(0);
-  limits.lock = options.lock;
-  uint64_t available = cpu::availableMemory();
-  if (const uint64_t weights = storedWeightBytes(file->table(), program);
-      options.lock && available > weights)
-    available -= weights; // locked weights cannot be evicted for other memory
-  if (options.kvShare > 0 && !limits.kvBytes)
-    limits.kvBytes = uint64_t(double(available) * options.kvShare);
-  if (options.context == 0)
-    fitContext(*file, program, limits, available);
-  std::optional<IsaLevel> isa;
-  if (!options.isa.empty())
-    isa = isaNamed(options.isa);
-  auto executor = cpu::Executor::create(std::move(file), limits, isa);
-  if (!executor)
-    return executor.error();
-  return std::unique_ptr<Executor>(std::move(*executor));
-}
-
-Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
-                                              const SessionOptions &options, MemoryLimits &limits,
-                                              bool emulated) {
-  cuda::EmulatorSetup setup;
-  setup.workers = int(limits.threads);
-  auto driver = emulated ? cuda::openEmulator(setup) : cuda::openLibcuda();
-  if (!driver)
-    return driver.error();
-  auto picked = cuda::pickGpuCode(file->table(), (*driver)->device(), emulated);
-  if (!picked)
-    return picked.error();
-  auto available = (*driver)->freeMemory();
-  if (!available)
-    return available.error();
-  limits.reserved = (*driver)->device().reserved;
-  if (auto fits = fitGpuLimits(*file, *picked->program, options, limits, *available); !fits)
-    return fits.error();
-  auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
-                                         {.emulated = emulated, .gpu = options.gpu});
-  if (!executor)
-    return executor.error();
-  return std::unique_ptr<Executor>(std::move(*executor));
-}
-
-} // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const std::string &path,
                                                const SessionOptions &options) try {
@@ -204,10 +113,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string &path,
     return checked.error();
 
   MemoryLimits limits = memoryLimits(options, table);
-  std::string device = deviceOf(options, table);
-  auto executor = device == "cpu" ? cpuExecutor(impl->file, options, limits)
-                                  : gpuExecutor(impl->file, options, limits,
-                                                /*emulated=*/device == "cuda-emulator");
+  auto executor = openExecutor(deviceOf(options, table), impl->file, options, limits);
   if (!executor)
     return executor.error();
   impl->executor = options.around ? options.around(std::move(*executor)) : std::move(*executor);

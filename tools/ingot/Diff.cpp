@@ -214,10 +214,9 @@ Parts factsOf(const EngineFile &engine, bool numbers) {
   parts["provenance"].add("compiler", table.compiler_version()->str());
   addProvenance(table.provenance(), "", parts);
   for (const fb::Program *program : *table.programs()) {
-    const std::string device = table.programs()->size() == 1 ? ""
-                               : runtime::deviceKind(*program) == runtime::DeviceKind::Cuda
-                                   ? "GPU "
-                                   : "CPU ";
+    const std::string device = table.programs()->size() == 1                       ? ""
+                               : runtime::deviceKind(*program) == DeviceKind::Cuda ? "GPU "
+                                                                                   : "CPU ";
     addProvenance(program->provenance(), device, parts);
     addWeights(engine, *program, device, numbers, parts["weights"]);
     addKernels(engine, *program, device, parts);

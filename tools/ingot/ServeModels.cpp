@@ -85,7 +85,7 @@ Result<void> checkSum(const ServeModels &options, const service::ModelRegistry &
                           std::to_string(models.all().size()) + " models (" + parts +
                           "), with working memory " + runtime::humanBytes(all);
   if (available && all > available &&
-      models.all().front()->session().memory().kind == runtime::DeviceKind::Cpu)
+      models.all().front()->session().memory().kind == DeviceKind::Cpu)
     return Error{ExitCode::File, "E0562", "the models do not fit the free memory together",
                  sum + "; " + runtime::humanBytes(available) + " are free",
                  "lower --kv-memory, --swap or --max-seqs, or serve fewer models"};

@@ -79,7 +79,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<runtime::Engi
                                                    uint64_t allowedBytes) {
   std::unique_ptr<Executor> executor(new Executor());
   executor->file = engine;
-  executor->plan = runtime::programFor(engine->table(), runtime::DeviceKind::Cpu);
+  executor->plan = runtime::programFor(engine->table(), DeviceKind::Cpu);
   if (!executor->plan)
     executor->plan = engine->table().programs()->Get(0); // its code fits no CPU, which is reported
                                                          // below

@@ -314,7 +314,7 @@ Result<Row> measure(Bench &run, Test test, int repeat, int64_t chunk) {
 int64_t defaultChunk(const CommonOptions &common, const fb::Engine &table) {
   runtime::SessionOptions where;
   where.device = common.device;
-  return static_cast<int64_t>(runtime::deviceOf(where, table) == "cpu"
+  return static_cast<int64_t>(runtime::deviceOf(where, table) == runtime::Device::Cpu
                                   ? runtime::kDefaultBatchTokens
                                   : runtime::kDefaultGpuBatchTokens);
 }

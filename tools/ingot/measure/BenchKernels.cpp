@@ -45,13 +45,17 @@ struct Sizes {
   int64_t positions;
 };
 
-Sizes defaultSizes(std::string_view device) {
-  if (device == "cuda")
+Sizes defaultSizes(runtime::Device device) {
+  switch (device) {
+  case runtime::Device::Cpu:
+    return {{1, 8, 32, 128, 512}, {128, 1024, 8192}, int64_t{1} << 15};
+  case runtime::Device::Cuda:
     return {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048, 8192},
             {128, 1024, 8192, 32768},
             int64_t{1} << 18};
-  if (device == "cpu")
-    return {{1, 8, 32, 128, 512}, {128, 1024, 8192}, int64_t{1} << 15};
+  case runtime::Device::CudaEmulator:
+    break;
+  }
   return {{1, 8}, {128}, int64_t{1} << 12}; // the emulator is far slower than a GPU
 }
 
@@ -474,9 +478,8 @@ Result<int> benchKernels(const BenchKernelsOptions &options) {
   const fb::Engine &table = (*file)->table();
   runtime::SessionOptions where;
   where.device = options.engine.common.device;
-  const std::string device = runtime::deviceOf(where, table);
-  const fb::Program *program = runtime::programFor(
-      table, device == "cpu" ? runtime::DeviceKind::Cpu : runtime::DeviceKind::Cuda);
+  const runtime::Device device = runtime::deviceOf(where, table);
+  const fb::Program *program = runtime::programFor(table, runtime::kindOf(device));
   Sizes sizes = defaultSizes(device);
   if (!options.tokens.empty())
     sizes.tokens = options.tokens;
