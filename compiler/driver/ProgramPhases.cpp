@@ -70,14 +70,8 @@ Result<void> Compilation::check() {
 static std::string commandFromPlan(const CompileOptions &options, const CodeTarget &target,
                                    ModuleOp plan, const std::string &place, bool onEmulators) {
   std::string command = "ingot compile " + options.model + " --from plan=" + place;
-  if (target.name() == "cpu")
-    for (const std::string &level : options.targets)
-      command += " --target cpu:" + level;
-  else
-    for (StringRef gpu : options.gpuTargets)
-      command +=
-          " --target " +
-          (onEmulators && gpu.consume_front("cuda:") ? "cuda-emulator:" + gpu.str() : gpu.str());
+  for (const std::string &wanted : target.wanted(options, onEmulators))
+    command += " --target " + wanted;
   for (const std::string &word : kvWords(*plan.getOps<plan::ProgramOp>().begin()))
     command += " --kv " + word;
   for (const std::string &plugin : options.plugins)

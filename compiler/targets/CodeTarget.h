@@ -73,6 +73,10 @@ public:
   /// Whether code for this target was requested, and whether it handles this `--emit` stage.
   virtual bool isWanted(const CompileOptions &options) const = 0;
   virtual bool emits(Emit stage) const = 0;
+  /// The values of --target that request the same code of this target: "cpu:avx2". With `onEmulators`, an
+  /// emulator, where there is one, runs the code.
+  virtual std::vector<std::string> wanted(const CompileOptions &options,
+                                          bool onEmulators) const = 0;
   /// The largest number of logits rows in a greedy step; 0: unlimited.
   virtual int64_t greedyRows() const { return 0; }
   /// The format of its KV cache.

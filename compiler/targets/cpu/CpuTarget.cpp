@@ -139,6 +139,12 @@ public:
   void addPlanningPasses(AddPass) const override {}
 
   bool isWanted(const CompileOptions &options) const override { return !options.targets.empty(); }
+  std::vector<std::string> wanted(const CompileOptions &options, bool) const override {
+    std::vector<std::string> words;
+    for (const std::string &level : options.targets)
+      words.push_back("cpu:" + level);
+    return words;
+  }
   bool emits(Emit stage) const override { return stage == Emit::Llvm || stage == Emit::Asm; }
   int64_t greedyRows() const override { return kGreedyRows; }
   const std::string &kv(const CompileOptions &options) const override { return options.kv; }

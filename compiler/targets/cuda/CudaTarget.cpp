@@ -163,6 +163,13 @@ public:
   bool isWanted(const CompileOptions &options) const override {
     return !options.gpuTargets.empty();
   }
+  std::vector<std::string> wanted(const CompileOptions &options, bool onEmulators) const override {
+    std::vector<std::string> words;
+    for (StringRef gpu : options.gpuTargets)
+      words.push_back(onEmulators && gpu.consume_front("cuda:") ? "cuda-emulator:" + gpu.str()
+                                                                : gpu.str());
+    return words;
+  }
   bool emits(Emit stage) const override { return stage == Emit::Cuda || stage == Emit::Asm; }
   const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
