@@ -1,6 +1,8 @@
 //===- Passes.h - Passes and pipelines of the compiler --------------------===//
 #pragma once
 
+#include "passes/PassOptions.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -15,14 +17,14 @@ namespace ingot {
 
 /// Options of the main pipeline.
 struct PipelineOptions {
-  bool exact = false;
-  std::string kv = "f16";            ///< runtime/formats/KvFormat.h
+  Precision precision = kDefaultPrecision;
+  KvFormat kv = kDefaultKv;          ///< of states that have none of their own
   std::string quantize;              ///< numeric format to which floating-point matrices are
                                      ///< quantised; empty: as stored
   std::vector<std::string> recipe;   ///< "GLOB:FORMAT" over weight symbols; takes precedence over
                                      ///< `quantize`
   std::vector<std::string> disabled; ///< arguments of optional passes to skip ("lm-fuse-gate-up")
-  std::string device = "cpu";        ///< the name of a target (passes/Target.h)
+  DeviceKind device = kDefaultDevice;
   bool fp8Rows =
       false; ///< projections with fp8 weights may multiply in fp8 where the target has kernels for
              ///< it

@@ -15,6 +15,18 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
+// Options of several passes: their types and defaults are in PassOptions.h
+//===----------------------------------------------------------------------===//
+
+def PrecisionOption : Option<"precision", "precision", "::ingot::Precision", "::ingot::kDefaultPrecision",
+                             "fast or exact">;
+def DeviceOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::kDefaultDevice",
+                          "the device whose target answers (passes/Target.h): cpu or cuda">;
+/// The same with GPUs as the default, for passes that run for them alone or most.
+def GpuOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::DeviceKind::Cuda",
+                       "the device whose target answers (passes/Target.h): cpu or cuda">;
+
+//===----------------------------------------------------------------------===//
 // quantize/
 //===----------------------------------------------------------------------===//
 
@@ -53,8 +65,8 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
                  Option<"rewrites", "rewrites", "int64_t", "-1", "largest number of rewrites; negative: no limit">,
-                 ListOption<"devices", "devices", "std::string", "the targets to query (passes/Target.h)">,
-                 Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
+                 ListOption<"devices", "devices", "::ingot::DeviceKind", "the devices whose targets are queried">,
+                 PrecisionOption,
                  Option<"fp8Rows", "fp8-rows", "bool", "false", "the fp8-rows option of lm-choose-encodings">];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect",
                            "::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
@@ -69,7 +81,8 @@ def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> 
     that replace several others. Functions that create regions and weights apply to `lm` only and have no effect here.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
-                 Option<"device", "device", "std::string", "\"\"", "target of the fused kernels (passes/Target.h)">];
+                 ListOption<"device", "device", "::ingot::DeviceKind",
+                            "the device of the launches; none: no target is queried">];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
 }
 
@@ -122,9 +135,7 @@ def ChooseEncodingsPass : Pass<"lm-choose-encodings", "::ingot::lm::ModelOp"> {
     into the launch that produces its value if that launch can write the encoding; otherwise it is a launch of its own.
     With `exact`, all rows are f32.
   }];
-  let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
-                 Option<"device", "device", "std::string", "\"cpu\"",
-                        "target whose kernels read them (passes/Target.h)">,
+  let options = [PrecisionOption, DeviceOption,
                  Option<"fp8Rows", "fp8-rows", "bool", "false",
                         "for cuda: give projections of fp8 weights fp8 rows as well">];
 }
@@ -144,9 +155,9 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
     Rows have the encodings that lm-choose-encodings chose. With `fast`, projections with bf16 weights may round f32
     rows. `kv` is the element type of the KV pools whose state has none of its own (lm-choose-kv).
   }];
-  let options = [Option<"precision", "precision", "std::string", "\"fast\"", "fast or exact">,
-                 Option<"kv", "kv", "std::string", "\"bf16\"", "a name of runtime/formats/KvFormat.h">,
-                 Option<"device", "device", "std::string", "\"cpu\"", "a target: cpu or cuda">];
+  let options = [PrecisionOption,
+                 Option<"kv", "kv", "::ingot::KvFormat", "::ingot::kDefaultKv", "a name of runtime/formats/KvFormat.h">,
+                 DeviceOption];
   let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -158,8 +169,7 @@ def ChooseLayoutsPass : Pass<"kernel-choose-layouts", "::mlir::ModuleOp"> {
     GPUs, `panel32` for CPUs. The types of the plan's weight and of the kernels' operands get the layout; they determine
     how bytes are counted, stored and packed.
   }];
-  let options = [Option<"device", "device", "std::string", "\"cpu\"",
-                        "target whose kernels read them (passes/Target.h)">];
+  let options = [DeviceOption];
 }
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "let the projection that computes the logits find the largest of each row";
@@ -170,7 +180,7 @@ def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
     steps also write the largest of each 32 logits, which tell a sampler where to look. Otherwise (GPUs) there is a
     case of few rows that writes both.
   }];
-  let options = [Option<"device", "device", "std::string", "\"cuda\"", "target of the code (passes/Target.h)">];
+  let options = [GpuOption];
 }
 def Fp8CasesPass : Pass<"kernel-fp8-cases", "::mlir::ModuleOp"> {
   let summary = "GPUs: restrict fp8 rows and their projections to steps of many tokens";
@@ -186,7 +196,7 @@ def AppendEpiloguesPass : Pass<"kernel-append-epilogues", "::mlir::ModuleOp"> {
     passes/patterns/AppendEpilogues.pdll.
   }];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
-  let options = [Option<"device", "device", "std::string", "\"cuda\"", "target of the code (passes/Target.h)">];
+  let options = [GpuOption];
 }
 def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
   let summary = "GPUs: in steps of few tokens, fuse a norm into the projections that read it";
@@ -197,7 +207,7 @@ def NormProloguesPass : Pass<"kernel-norm-prologues", "::mlir::ModuleOp"> {
     of a projection are nested inside its own. The patterns are in passes/patterns/NormPrologues.pdll.
   }];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
-  let options = [Option<"device", "device", "std::string", "\"cuda\"", "target of the code (passes/Target.h)">];
+  let options = [GpuOption];
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,7 +220,7 @@ def AddWorkspacesPass : Pass<"plan-add-workspaces", "::mlir::ModuleOp"> {
     Kernels whose code needs a workspace get one as their last operand. The program gets one buffer `workspace` of the
     class `fixed` that is large enough for each of them.
   }];
-  let options = [Option<"device", "device", "std::string", "\"cuda\"", "target of the code (passes/Target.h)">];
+  let options = [GpuOption];
 }
 def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
   let summary = "GPUs: add a section after the logits that finds or draws the ids of their rows";
@@ -218,7 +228,7 @@ def FindIdsPass : Pass<"plan-find-ids", "::mlir::ModuleOp"> {
     The section `ids` has launches for steps that take the id of the largest logit, and others for steps that draw. The
     entry point gets a step that runs the section, the output `ids`, and the modes greedy and drawn.
   }];
-  let options = [Option<"device", "device", "std::string", "\"cuda\"", "target whose kernels draw (passes/Target.h)">];
+  let options = [GpuOption];
 }
 def ExpandCasesPass : Pass<"plan-expand-cases", "::mlir::ModuleOp"> {
   let summary = "expand each section into straight lists of launches, one case for each list that can occur";

@@ -19,7 +19,7 @@ void ingot::buildImportPipeline(OpPassManager &pm, const PipelineOptions &option
     model.addPass(createQuantizeWeightsPass(quantize));
   }
   // Matrices that are still floats are read as bf16, except in exact mode.
-  if (!options.exact)
+  if (options.precision != Precision::Exact)
     model.addPass(createRoundFloatsPass());
   // Removes scales of 1 and repeated norms.
   model.addPass(createCanonicalizerPass());
@@ -57,14 +57,7 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
   add(createGroupElementwisePass());
 }
 
-static const Target &targetOf(const PipelineOptions &options) {
-  const Target *target = targetNamed(options.device);
-  assert(target && "no registered target has that name");
-  return *target;
-}
-
 void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &options) {
-  const char *precision = options.exact ? "exact" : "fast";
   // Per-layer KV cache formats are set before anything depends on them.
   if (!options.kvLayers.empty()) {
     ChooseKvPassOptions chosen;
@@ -73,18 +66,18 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   }
   // Activations between launches are encoded as the projections that read them expect.
   pm.nest<lm::ModelOp>().addPass(
-      createChooseEncodingsPass({precision, options.device, options.fp8Rows}));
+      createChooseEncodingsPass({options.precision, options.device, options.fp8Rows}));
   // Every region becomes a kernel, every function a list of launches.
-  pm.addPass(createLowerToPlanPass({precision, options.kv, options.device}));
+  pm.addPass(createLowerToPlanPass({options.precision, options.kv, options.device}));
   // The consumers of each matrix are now known, and they determine its layout.
   pm.addPass(createChooseLayoutsPass({options.device}));
   // The target decides which launches are merged.
-  targetOf(options).addLoweringPasses(addUnlessDisabled(pm, options));
+  targetOf(options.device).addLoweringPasses(addUnlessDisabled(pm, options));
 }
 
 void ingot::buildPlanningPipeline(OpPassManager &pm, const PipelineOptions &options) {
   // Adds the buffers and launches that the target's kernels need in addition to the model's.
-  targetOf(options).addPlanningPasses(addUnlessDisabled(pm, options));
+  targetOf(options.device).addPlanningPasses(addUnlessDisabled(pm, options));
   // The following passes see only straight lists of launches.
   pm.addPass(createExpandCasesPass());
   OpPassManager &program = pm.nest<plan::ProgramOp>();

@@ -9,26 +9,14 @@ static std::vector<const Target *> &known() {
 }
 
 void ingot::registerTarget(const Target &target) {
-  if (!targetNamed(target.name()))
+  if (!llvm::is_contained(llvm::map_range(known(), std::mem_fn(&Target::kind)), target.kind()))
     known().push_back(&target);
 }
 
 llvm::ArrayRef<const Target *> ingot::knownTargets() { return known(); }
 
-const Target *ingot::targetNamed(llvm::StringRef name) {
-  for (const Target *target : known())
-    if (target->name() == name)
-      return target;
-  return nullptr;
-}
-
-const Target *ingot::expectTarget(mlir::Operation *op, llvm::StringRef device) {
-  const Target *target = targetNamed(device);
-  if (!target) {
-    mlir::InFlightDiagnostic error = op->emitError("expects as device a target of");
-    for (const Target *one : known())
-      error << " " << one->name();
-    error << ", got " << device;
-  }
-  return target;
+const Target &ingot::targetOf(DeviceKind kind) {
+  auto found = llvm::find_if(known(), [&](const Target *one) { return one->kind() == kind; });
+  assert(found != known().end() && "no target for this kind of device is registered");
+  return **found;
 }

@@ -23,8 +23,9 @@ public:
 
   virtual ~Target() = default;
 
-  /// The name of the target in the pass option `device`: "cpu".
-  virtual llvm::StringRef name() const = 0;
+  /// The kind of device that it compiles for, and that kind's name in the pass option `device`: "cpu".
+  virtual DeviceKind kind() const = 0;
+  llvm::StringRef name() const { return deviceKindName(kind()); }
   /// The KV cache formats that its kernels read and write.
   virtual bool (*kvFormats() const)(const KvFormatInfo &) = 0;
   /// Whether the target has kernels that use f32 throughout (precision `exact`).
@@ -49,14 +50,11 @@ public:
   virtual int64_t drawSumsBytes(int64_t /*vocabulary*/) const { return 0; }
 };
 
-/// Registers a target for the life of the process. If the name is taken, the first registration wins.
+/// Registers a target for the life of the process. The first one of a kind wins.
 void registerTarget(const Target &target);
 /// All registered targets, in order of registration.
 llvm::ArrayRef<const Target *> knownTargets();
-/// The target of that name; null if there is none.
-const Target *targetNamed(llvm::StringRef name);
-/// The same for a pass over `op` whose option `device` is given: emits an error at `op` and returns null if
-/// there is none.
-const Target *expectTarget(mlir::Operation *op, llvm::StringRef device);
+/// The target for a kind of device, which is registered.
+const Target &targetOf(DeviceKind kind);
 
 } // namespace ingot

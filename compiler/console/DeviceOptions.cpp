@@ -72,10 +72,10 @@ Result<void> compiler::chooseKv(CompileOptions &o) {
                      : "kv-layers = [ { layers = \"0-3\", format = \"bf16\" } ]");
   const bool gpuHas = wanted && kvFormat(*wanted).gpu, cpuHas = wanted && kvFormat(*wanted).cpu;
   o.kvAsked = o.kv;
-  o.gpuKv = gpuHas ? o.kv : "bf16";
+  o.gpuKv = gpuHas ? o.kv : std::string(kvFormat(kGpuKv).name);
   if (o.targets.empty())
     o.kv = o.gpuKv;
   else if (!cpuHas)
-    o.kv = o.exact ? "f32" : "f16";
+    o.kv = kvFormat(o.exact ? kExactKv : kCpuKv).name;
   return {};
 }

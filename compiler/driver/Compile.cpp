@@ -48,7 +48,10 @@ Result<bool> Compilation::runPhases(ArrayRef<Step> steps) {
 }
 
 Result<void> Compilation::run() {
-  pipeline = {options.exact, options.kv, options.quantize, options.recipe, options.disabled};
+  pipeline = {.precision = options.exact ? Precision::Exact : Precision::Fast,
+              .quantize = options.quantize,
+              .recipe = options.recipe,
+              .disabled = options.disabled};
   if (auto ok = lookAtOptions(); !ok)
     return ok;
   if (auto ok = open(); !ok)
@@ -81,12 +84,12 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   module = fused->clone();
   model = OwningOpRef<ModuleOp>();
   lowered = OwningOpRef<ModuleOp>();
-  pipeline.device = target->name();
-  pipeline.kv = target->kv(options);
+  pipeline.device = target->kind();
+  pipeline.kv = *kvFormatNamed(target->kv(options)); // chooseKv knows it
   pipeline.kvLayers = caches.runsFor(*target, options);
   target->choosePasses(options, pipeline);
   progress.phase(target->phases().first);
-  intermediates.begin(*module, "fused", pipeline.device);
+  intermediates.begin(*module, "fused", target->name().str());
   if (options.from >= Phase::Kernel)
     if (auto ok = checkMadeFor(*module, *target, caches, options); !ok)
       return ok.error();

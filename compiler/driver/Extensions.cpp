@@ -107,7 +107,7 @@ patterns::CompiledFor Extensions::askedAt(StringRef point) const {
   return whom;
 }
 
-void Extensions::addAt(StringRef point, OpPassManager &pm, StringRef device) const {
+void Extensions::addAt(StringRef point, OpPassManager &pm, DeviceKind device) const {
   for (const auto &[given, rules] : llvm::zip(options.patterns, files))
     if (given.point == point) {
       if (extend::isKernelFile(given.path))

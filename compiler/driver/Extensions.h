@@ -10,6 +10,7 @@
 
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/extend/PatternFile.h"
+#include "passes/PassOptions.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringSet.h"
@@ -27,8 +28,9 @@ public:
   Result<void> read();
 
   /// Adds what runs at a point: the patterns, then the passes, which may clean up after them. `device` is the
-  /// device that the program is lowered for; "" before lowering.
-  void addAt(llvm::StringRef point, mlir::OpPassManager &pm, llvm::StringRef device = "") const;
+  /// device that the program is lowered for; any before lowering.
+  void addAt(llvm::StringRef point, mlir::OpPassManager &pm,
+             DeviceKind device = kDefaultDevice) const;
 
   /// Returns the names of the passes of --insert.
   const llvm::StringSet<> &passes() const { return inserted; }

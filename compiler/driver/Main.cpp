@@ -81,7 +81,7 @@ std::vector<std::string> compiler::pipelinePasses() {
     PipelineOptions options;
     options.quantize = "int8";
     options.kvLayers = {"0-0:int8"};
-    options.device = target->name();
+    options.device = target->kind();
     buildImportPipeline(pm, options);
     buildFusionPipeline(pm, options);
     buildLoweringPipeline(pm, options);

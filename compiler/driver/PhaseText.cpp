@@ -174,7 +174,7 @@ Result<void> compiler::checkMadeFor(ModuleOp module, const CodeTarget &target,
   // The target chooses the layouts of matrices, so choosing them again must give the same result.
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
-  pm.addPass(createChooseLayoutsPass({target.name().str()}));
+  pm.addPass(createChooseLayoutsPass({target.kind()}));
   if (failed(pm.run(*copy)) || layoutsOf(*copy) != layoutsOf(module))
     return wrong("its matrices do not have the layout that kernels of " + target.name().str() +
                      " read",

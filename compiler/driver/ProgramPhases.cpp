@@ -50,7 +50,7 @@ Result<void> Compilation::check() {
         from, [&](OpPassManager &pm) { addLowering(pm), addPlanning(pm); }, std::move(watch));
   };
   auto verdict = model ? checkPlan(*model, *lowered, *module, again, extensions.passes(),
-                                   pipeline.device, evidence, extensions.replayCommand())
+                                   target->name().str(), evidence, extensions.replayCommand())
                        : checkPlanAlone(lowered ? *lowered : ModuleOp(), *module);
   if (!verdict)
     return verdict.error();
@@ -58,7 +58,8 @@ Result<void> Compilation::check() {
   if (!verdict->notInterpreted.empty())
     diagnostics.warn("this plan is not checked: " + verdict->notInterpreted);
   if (options.verify)
-    if (auto ok = verifyPlanOnWeights(*model, *module, *checkpoint, pipeline.device, evidence); !ok)
+    if (auto ok = verifyPlanOnWeights(*model, *module, *checkpoint, target->name().str(), evidence);
+        !ok)
       return ok;
   progress.note(verdict->note);
   return {};

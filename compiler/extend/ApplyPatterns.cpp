@@ -213,9 +213,8 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
                 const ingot::patterns::CompiledFor &whom) {
     applied.patterns = std::move(read);
     patterns = path;
-    devices = llvm::map_to_vector(whom.targets,
-                                  [](const Target *target) { return target->name().str(); });
-    precision = whom.exact ? "exact" : "fast";
+    devices = llvm::map_to_vector(whom.targets, std::mem_fn(&Target::kind));
+    precision = whom.exact ? Precision::Exact : Precision::Fast;
     fp8Rows = whom.fp8Rows;
   }
 
@@ -223,16 +222,13 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
     return applied.read(context, patterns.getValue());
   }
   void runOnOperation() override {
-    for (const std::string &device : devices)
-      if (!expectTarget(getOperation(), device))
-        return signalPassFailure();
     if (failed(applied.applyTo({getOperation()}, {}, getOperation(), patterns, rewrites, whom())))
       signalPassFailure();
   }
   ingot::patterns::CompiledFor whom() const {
-    ingot::patterns::CompiledFor whom{{}, precision == "exact", fp8Rows};
-    for (const std::string &device : devices)
-      whom.targets.push_back(targetNamed(device));
+    ingot::patterns::CompiledFor whom{{}, precision == Precision::Exact, fp8Rows};
+    for (DeviceKind device : devices)
+      whom.targets.push_back(&targetOf(device));
     return whom;
   }
 
@@ -242,22 +238,23 @@ struct ApplyPatterns : ingot::impl::ApplyPatternsPassBase<ApplyPatterns> {
 
 struct ApplyKernelPatterns : ingot::impl::ApplyKernelPatternsPassBase<ApplyKernelPatterns> {
   using ApplyKernelPatternsPassBase::ApplyKernelPatternsPassBase;
-  ApplyKernelPatterns(const std::string &path, extend::Patterns read, StringRef target) {
+  ApplyKernelPatterns(const std::string &path, extend::Patterns read, DeviceKind target) {
     applied.patterns = std::move(read);
     patterns = path;
-    device = target.str();
+    device = ArrayRef(target);
   }
 
   LogicalResult initialize(MLIRContext *context) override {
     return applied.read(context, patterns.getValue());
   }
   void runOnOperation() override {
-    const Target *target = device.empty() ? nullptr : expectTarget(getOperation(), device);
-    if (!device.empty() && !target)
+    if (device.size() > 1) {
+      getOperation().emitError("expects at most one device, since launches are for one");
       return signalPassFailure();
+    }
     std::optional<Compositions> compositions;
-    if (target)
-      compositions.emplace(getOperation(), *target);
+    if (!device.empty())
+      compositions.emplace(getOperation(), targetOf(device.front()));
     ingot::patterns::Run run({}, compositions ? &*compositions : nullptr);
     SmallVector<Operation *> kernels;
     for (auto kernel : getOperation().getOps<FunctionOpInterface>())
@@ -285,7 +282,7 @@ std::unique_ptr<Pass> extend::applyPatterns(const std::string &path, Patterns pa
 llvm::StringRef extend::applyKernelPatternsName() { return ApplyKernelPatterns::getArgumentName(); }
 
 std::unique_ptr<Pass> extend::applyKernelPatterns(const std::string &path, Patterns patterns,
-                                                  StringRef device) {
+                                                  DeviceKind device) {
   return std::make_unique<ApplyKernelPatterns>(path, std::move(patterns), device);
 }
 

@@ -3,6 +3,7 @@
 #include "dialects/lm/LmInterfaces.h"
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Model.h"
+#include "runtime/abi/DeviceKind.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -40,12 +41,13 @@ struct AttachKernel : PassWrapper<AttachKernel, OperationPass<lm::ModelOp>> {
       getOperation().emitError("cannot read ") << file << ": " << text.getError().message();
       return signalPassFailure();
     }
+    const DeviceKind device = ofCpus ? DeviceKind::Cpu : DeviceKind::Cuda;
     auto body = StringAttr::get(&getContext(), (*text)->getBuffer());
     bool used = false;
     getOperation().walk([&](lm::FusedOp fused) {
       if (fused.getPattern() != name)
         return;
-      fused->setAttr(lm::kernelAttrOf(ofCpus ? "cpu" : "cuda"), body);
+      fused->setAttr(lm::kernelAttrOf(deviceKindName(device)), body);
       used = true;
     });
     if (used)

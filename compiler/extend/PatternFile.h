@@ -12,6 +12,7 @@
 #pragma once
 
 #include "passes/patterns/Natives.h"
+#include "runtime/abi/DeviceKind.h"
 #include "runtime/error/Error.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -48,7 +49,7 @@ std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patt
 /// The same for the kernels and launches of a device: the pass kernel-apply-patterns.
 llvm::StringRef applyKernelPatternsName();
 std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns,
-                                                llvm::StringRef device);
+                                                DeviceKind device);
 
 /// Returns the file of a pass of either kind.
 std::string patternsFile(mlir::Pass *pass);

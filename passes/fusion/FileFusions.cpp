@@ -43,24 +43,12 @@ struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
   patterns::OurPatterns rules;
 };
 
-/// Applies patterns on launches, which query the target.
-static LogicalResult applyToLaunches(patterns::OurPatterns &rules, ModuleOp module,
-                                     StringRef device) {
-  const Target *target = expectTarget(module, device);
-  if (target)
-    rules.applyTo(module, *target);
-  return success(target);
-}
-
 struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
   using AppendEpiloguesPassBase::AppendEpiloguesPassBase;
   LogicalResult initialize(MLIRContext *context) override {
     return rules.read(context, "AppendEpilogues");
   }
-  void runOnOperation() override {
-    if (failed(applyToLaunches(rules, getOperation(), device)))
-      signalPassFailure();
-  }
+  void runOnOperation() override { rules.applyTo(getOperation(), targetOf(device)); }
   patterns::OurPatterns rules;
 };
 
@@ -69,10 +57,7 @@ struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
   LogicalResult initialize(MLIRContext *context) override {
     return rules.read(context, "NormPrologues");
   }
-  void runOnOperation() override {
-    if (failed(applyToLaunches(rules, getOperation(), device)))
-      signalPassFailure();
-  }
+  void runOnOperation() override { rules.applyTo(getOperation(), targetOf(device)); }
   patterns::OurPatterns rules;
 };
 

@@ -156,14 +156,8 @@ struct ChooseEncodings : ingot::impl::ChooseEncodingsPassBase<ChooseEncodings> {
   using ChooseEncodingsPassBase::ChooseEncodingsPassBase;
 
   void runOnOperation() override {
-    const Target *target = targetNamed(device);
-    if (!target || (precision != "fast" && precision != "exact")) {
-      getOperation().emitError(
-          "expects precision fast or exact, and as device the name of a target");
-      return signalPassFailure();
-    }
-    if (precision == "fast")
-      chooseEncodings(getOperation(), *target, fp8Rows);
+    if (precision == Precision::Fast)
+      chooseEncodings(getOperation(), targetOf(device), fp8Rows);
   }
 };
 } // namespace

@@ -27,14 +27,12 @@ struct ChooseLayouts : ingot::impl::ChooseLayoutsPassBase<ChooseLayouts> {
   using ChooseLayoutsPassBase::ChooseLayoutsPassBase;
 
   void runOnOperation() override {
-    const Target *target = expectTarget(getOperation(), device);
-    if (!target)
-      return signalPassFailure();
+    const Target &target = targetOf(device);
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       findConsumers(program);
       for (auto weight : program.getBody().getOps<plan::WeightOp>())
         if (!weight.getType().isVector())
-          choose(weight, *target);
+          choose(weight, target);
     }
   }
 

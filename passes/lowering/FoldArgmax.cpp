@@ -37,9 +37,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
   using FoldArgmaxPassBase::FoldArgmaxPassBase;
 
   void runOnOperation() override {
-    target = expectTarget(getOperation(), device);
-    if (!target)
-      return signalPassFailure();
+    target = &targetOf(device);
     for (plan::ProgramOp program : getOperation().getOps<plan::ProgramOp>())
       fold(program);
   }

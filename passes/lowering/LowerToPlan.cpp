@@ -29,35 +29,31 @@ struct LowerToPlan : ingot::impl::LowerToPlanPassBase<LowerToPlan> {
 
   void runOnOperation() override {
     auto models = llvm::to_vector(getOperation().getOps<lm::ModelOp>());
-    std::optional<KvFormat> format = kvFormatNamed(kv);
-    const Target *target = targetNamed(device);
-    if (models.size() != 1 || !format || (precision != "fast" && precision != "exact") || !target) {
-      InFlightDiagnostic error =
-          getOperation().emitError("expects one lm.model, precision fast or exact, kv ");
-      error << kvFormatNames(isOfAny, "or") << ", and as device a target of";
-      for (const Target *one : knownTargets())
-        error << " " << one->name();
+    if (models.size() != 1) {
+      getOperation().emitError("expects one lm.model");
       return signalPassFailure();
     }
-    if (precision == "exact" && !target->hasExact()) {
-      getOperation().emitError("expects precision fast for ") << device;
+    const Target &target = targetOf(device);
+    const bool exact = precision == Precision::Exact;
+    if (exact && !target.hasExact()) {
+      getOperation().emitError("expects precision fast for ") << target.name();
       return signalPassFailure();
     }
-    if (!target->kvFormats()(kvFormat(*format))) {
-      getOperation().emitError("expects kv ")
-          << kvFormatNames(target->kvFormats(), "or") << " for " << device << ", got " << kv;
+    if (const KvFormatInfo &format = kvFormat(kv); !target.kvFormats()(format)) {
+      getOperation().emitError("expects kv ") << kvFormatNames(target.kvFormats(), "or") << " for "
+                                              << target.name() << ", got " << format.name;
       return signalPassFailure();
     }
     lm::ModelOp model = models.front();
     for (lm::StateOp state : model.getBody().getOps<lm::StateOp>())
       if (state.getElement() &&
-          !target->kvFormats()(kvFormat(*kvFormatNamed(*state.getElement())))) {
+          !target.kvFormats()(kvFormat(*kvFormatNamed(*state.getElement())))) {
         state.emitOpError("has the element type ")
-            << state.getElementAttr() << ", but " << device << " supports "
-            << kvFormatNames(target->kvFormats(), "and");
+            << state.getElementAttr() << ", but " << target.name() << " supports "
+            << kvFormatNames(target.kvFormats(), "and");
         return signalPassFailure();
       }
-    if (failed(lower(model, {precision == "exact", *format, target->name()})))
+    if (failed(lower(model, {exact, kv, target.name()})))
       return signalPassFailure();
     model.erase();
   }

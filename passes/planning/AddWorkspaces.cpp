@@ -27,13 +27,11 @@ struct AddWorkspaces : ingot::impl::AddWorkspacesPassBase<AddWorkspaces> {
   using AddWorkspacesPassBase::AddWorkspacesPassBase;
 
   void runOnOperation() override {
-    const Target *target = expectTarget(getOperation(), device);
-    if (!target)
-      return signalPassFailure();
+    const Target &target = targetOf(device);
     int64_t bytes = 0;
     llvm::StringSet<> asked;
     for (auto fn : getOperation().getOps<kernel::FuncOp>())
-      if (int64_t own = target->shapeOf(fn).workspaceBytes; own && !fn.launch().workspace()) {
+      if (int64_t own = target.shapeOf(fn).workspaceBytes; own && !fn.launch().workspace()) {
         fn.addWorkspace(own);
         bytes = std::max(bytes, own);
         asked.insert(fn.getSymName());

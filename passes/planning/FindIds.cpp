@@ -168,16 +168,12 @@ struct FindIds : ingot::impl::FindIdsPassBase<FindIds> {
   using FindIdsPassBase::FindIdsPassBase;
 
   void runOnOperation() override {
-    const Target *target = targetNamed(device);
-    if (!target) {
-      getOperation().emitError("expects a target as device, got ") << device;
-      return signalPassFailure();
-    }
+    const Target &target = targetOf(device);
     for (auto program : getOperation().getOps<plan::ProgramOp>())
       if (plan::EntryOp entry = program.generateEntry(); entry &&
                                                          entry.outputOf(plan::OutputRole::Logits) &&
                                                          !entry.outputOf(plan::OutputRole::Ids))
-        IdSection(*target, program, entry).build();
+        IdSection(target, program, entry).build();
   }
 };
 } // namespace

@@ -22,6 +22,8 @@ const KvFormatInfo &kvFormat(KvFormat format) {
   return kFormats[size_t(format)];
 }
 
+std::span<const KvFormatInfo> kvFormats() { return kFormats; }
+
 std::optional<KvFormat> kvFormatNamed(std::string_view name) {
   const auto *found = std::ranges::find(kFormats, name, &KvFormatInfo::name);
   return found == std::end(kFormats) ? std::nullopt : std::optional(found->id);

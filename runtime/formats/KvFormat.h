@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,7 +38,12 @@ struct KvFormatInfo {
   int64_t vectorBytes(int64_t width) const { return valueBytes(width) + scaleBytes(width); }
 };
 
+/// The formats where none is asked for: on CPUs, there with exact arithmetic, and on GPUs.
+inline constexpr KvFormat kCpuKv = KvFormat::F16, kExactKv = KvFormat::F32, kGpuKv = KvFormat::BF16;
+
 const KvFormatInfo &kvFormat(KvFormat format);
+/// All formats.
+std::span<const KvFormatInfo> kvFormats();
 
 /// Returns the format of that name, if there is one.
 std::optional<KvFormat> kvFormatNamed(std::string_view name);

@@ -125,7 +125,7 @@ private:
 
 class CpuTarget : public CodeTarget {
 public:
-  StringRef name() const override { return "cpu"; }
+  DeviceKind kind() const override { return DeviceKind::Cpu; }
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfCpus; }
   bool hasExact() const override { return true; }
   bool readsBf16Rows() const override { return false; }
@@ -135,7 +135,7 @@ public:
   kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
     return cpu::kernelShape(kernel);
   }
-  void addLoweringPasses(AddPass add) const override { add(createFoldArgmaxPass({name().str()})); }
+  void addLoweringPasses(AddPass add) const override { add(createFoldArgmaxPass({kind()})); }
   void addPlanningPasses(AddPass) const override {}
 
   bool isWanted(const CompileOptions &options) const override { return !options.targets.empty(); }

@@ -126,7 +126,7 @@ private:
 
 class CudaTarget : public CodeTarget {
 public:
-  StringRef name() const override { return "cuda"; }
+  DeviceKind kind() const override { return DeviceKind::Cuda; }
   bool (*kvFormats() const)(const KvFormatInfo &) override { return isOfGpus; }
   bool hasExact() const override { return false; }
   bool readsBf16Rows() const override { return true; }
@@ -139,19 +139,19 @@ public:
   }
   void addLoweringPasses(AddPass add) const override {
     // The launch that computes the logits finds the largest one.
-    add(createFoldArgmaxPass({name().str()}));
+    add(createFoldArgmaxPass({kind()}));
     // Rows that only code for many tokens reads are written only in steps of many tokens.
     add(createFp8CasesPass({cuda::kFewTokens}));
     // With few tokens a launch costs more than recomputing its results. Norms come last, because their
     // specialisations contain the others'.
-    add(createAppendEpiloguesPass({name().str()}));
-    add(createNormProloguesPass({name().str()}));
+    add(createAppendEpiloguesPass({kind()}));
+    add(createNormProloguesPass({kind()}));
   }
   void addPlanningPasses(AddPass add) const override {
     // The plan allocates all memory of a step.
-    add(createAddWorkspacesPass({name().str()}));
+    add(createAddWorkspacesPass({kind()}));
     // Ids are found in the step that computes the logits.
-    add(createFindIdsPass({name().str()}));
+    add(createFindIdsPass({kind()}));
   }
   kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
     return cuda::kernelShape(kernel);

@@ -61,7 +61,7 @@ protected:
                     std::vector<std::pair<std::string, Deed>> behind) {
     auto passes = [&](OpPassManager &pm) {
       PipelineOptions options;
-      options.device = device, options.kv = device == "cpu" ? "f16" : "bf16";
+      options.device = device, options.kv = device == DeviceKind::Cpu ? kCpuKv : kGpuKv;
       buildLoweringPipeline(pm, options);
       for (auto &[name, deed] : between)
         pm.addPass(std::make_unique<PlantedPass>(name, deed));
@@ -75,14 +75,15 @@ protected:
       ++runsAgain;
       (void)run(from, passes, std::move(watch));
     };
-    auto verdict = checkPlan(*model, *lowered, *plan, again, users, device, evidence, "ingot-opt");
+    auto verdict = checkPlan(*model, *lowered, *plan, again, users,
+                             std::string(deviceKindName(device)), evidence, "ingot-opt");
     return verdict ? "" : verdict.error().format();
   }
 
   llvm::StringSet<> users;
   std::vector<PassEvidence> evidence;
   int runsAgain = 0;
-  std::string device = "cpu";
+  DeviceKind device = DeviceKind::Cpu;
 
 private:
   static void buildFusion(OpPassManager &pm) {
@@ -150,7 +151,7 @@ TEST_F(PlanChecks, APassThatIsWrongOnceIsSaidToBeSo) {
 // Until plan-find-ids has run, steps of many rows leave no ids. That is not an error of the pass
 // before it.
 TEST_F(PlanChecks, APassBehindWhichIdsAreStillToComeIsNotBlamed) {
-  device = "cuda";
+  device = DeviceKind::Cuda;
   const std::string said = check({}, {{"weighs-nothing", [](ModuleOp module) {
                                          module.walk([](plan::LaunchOp launch) {
                                            if (launch.getKernel() == "argmax")

@@ -47,7 +47,7 @@
 // CUDA-NEXT:   lm.linear %[[P8]]
 // CUDA-NEXT:   lm.linear %[[P]]
 
-// DEVICE: error: {{.*}}expects precision fast or exact, and as device the name of a target
+// DEVICE: for the --device option: expects one of cpu cuda, got none
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, q8_0> {source = "embd"}

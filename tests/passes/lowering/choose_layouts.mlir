@@ -6,7 +6,7 @@
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts{device=npu})' 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-count-traffic))' 2>&1 | FileCheck %s --check-prefix=OPEN
 
-// NONE: expects as device a target of cpu cuda, got npu
+// NONE: for the --device option: expects one of cpu cuda, got npu
 // OPEN: reads a matrix without a layout: run kernel-choose-layouts first
 
 // CHECK:       kernel.func @embed(%{{.+}}: !lm.weight<40x64, int4_g64, [[L]]>,

@@ -2,7 +2,7 @@
 // share it, and it is never in place.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda},kernel-norm-prologues{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues{device=cuda})' | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: kernel.func @permute_0(%arg0: !kernel.activation<64, f32>, %arg1: !lm.weight<64, f32>, %arg2: !kernel.activation<64, q8>)
 // CHECK-NEXT:    kernel.rowwise ins(%arg0 : !kernel.activation<64, f32>) outs(%arg2 : !kernel.activation<64, q8>) by %arg1 : !lm.weight<64, f32>
