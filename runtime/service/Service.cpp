@@ -340,10 +340,10 @@ void Service::begin(Command command) {
       m.askedTokens.observe(double(command.request.maxTokens));
   });
   jobs.push_back(job);
-  const auto firstChoice = int32_t(command.request.sampling.choice);
+  const uint32_t firstChoice = command.request.sampling.choice;
   command.request.cancel = &job->cancelled;
   command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
-    onToken(job, int32_t(event.choice) - firstChoice, event);
+    onToken(job, int32_t(event.choice - firstChoice), event);
   };
   if (command.request.promptLogprobs >= 0)
     command.request.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
