@@ -110,10 +110,7 @@ Result<RowRules> rulesOf(const ingot_executor &executor, const ingot_request &gi
   for (size_t i = 0; i < given.bad_word_count; ++i) {
     const ingot_id_list &word = given.bad_words[i];
     if (word.count == 0)
-      return Error{ExitCode::Usage, "E0575", "a bad word is empty",
-                   "number " + std::to_string(i) + " of " + std::to_string(given.bad_word_count) +
-                       " has no ids",
-                   "remove it"};
+      return runtime::emptyWord(i, given.bad_word_count);
     rules.badWords.emplace_back(word.ids, word.ids + word.count);
   }
   rules.minTokens = given.min_tokens;

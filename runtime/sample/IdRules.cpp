@@ -14,6 +14,12 @@ void clear(std::vector<uint32_t> &bits, int32_t id) {
 }
 } // namespace
 
+Error emptyWord(size_t index, size_t count) {
+  return {ExitCode::Usage, "E0575", "a bad word is empty",
+          "number " + std::to_string(index) + " of " + std::to_string(count) + " has no ids",
+          "remove it"};
+}
+
 IdMask::IdMask(IdRules given, std::vector<int32_t> ending, int64_t vocab)
     : rules(std::move(given)), ends(std::move(ending)), fixed(size_t(vocab + 31) / 32, 0),
       now(fixed.size()) {
@@ -38,6 +44,7 @@ std::span<const uint32_t> IdMask::after(std::span<const int32_t> answer,
     for (int32_t id : ends)
       clear(now, id);
   for (const std::vector<int32_t> &word : rules.forbidden) {
+    assert(!word.empty() && "the session refuses empty words");
     const size_t before = word.size() - 1;
     if (answer.size() >= before &&
         std::ranges::equal(answer.last(before), std::span(word).first(before)))

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "runtime/error/Error.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,12 +16,15 @@ namespace ingot::runtime {
 struct IdRules {
   std::vector<int32_t> allowed;                ///< the only ids that may be drawn; empty: all
   std::vector<std::vector<int32_t>> forbidden; ///< words, as ids: the last id never follows the
-                                               ///< others
+                                               ///< others; none is empty
   int64_t minTokens = 0;                       ///< minimum number of ids before one that ends the
                                                ///< answer
 
   bool any() const { return !allowed.empty() || !forbidden.empty() || minTokens > 0; }
 };
+
+/// E0575: the word at `index` among `count` forbidden ones has no ids.
+Error emptyWord(size_t index, size_t count);
 
 /// Computes the mask, row by row.
 class IdMask {

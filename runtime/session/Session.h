@@ -307,8 +307,8 @@ public:
   Result<void> prepare(Request &request) const;
   /// Queues a request. Errors (exit code 2): E0503 empty prompt, E0504 id outside the vocabulary,
   /// E0505 prompt (with maxTokens) beyond the context, E0506 beyond the KV memory, E0510 invalid
-  /// sampling value, E0520 stop strings without a tokenizer; for a search: E0522 no hidden states,
-  /// E0530 to E0536 its values and limits, E0560.
+  /// sampling value, E0520 stop strings without a tokenizer, E0575 an empty forbidden word; for a
+  /// search: E0522 no hidden states, E0530 to E0536 its values and limits, E0560.
   Result<RequestId> submit(Request request);
   /// The same with several answers, whose choices are SamplingParams::choice, +1, … The prompt is
   /// computed once; each answer begins with the same logits and continues independently. E0501 if

@@ -141,6 +141,10 @@ Result<void> Session::validate(const Request &request) const {
     return noTokenizer("a grammar");
   if (auto checked = checkIds(request.ids.allowed, 0, impl->limits); !checked)
     return checked.error();
+  const auto &words = request.ids.forbidden;
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i].empty())
+      return emptyWord(i, words.size());
   if (request.promptLogprobs > kMaxTopLogprobs)
     return badLimit("too many log-probabilities of the prompt",
                     "requested: " + std::to_string(request.promptLogprobs) +

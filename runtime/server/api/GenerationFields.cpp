@@ -156,7 +156,8 @@ static void readIdRules(const Fields &body, Generation &out) {
     const size_t begin = word.find_first_not_of(' ');
     if (begin == std::string::npos)
       return body.fail("bad_words", "has a word without a letter");
-    // The ids of a word differ between the beginning and the inside of a text.
+    // The ids of a word differ between the beginning and the inside of a text. A word that has none
+    // cannot be written, so nothing has to keep it out.
     for (const char *before : {"", " "}) {
       auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
       if (ids && !ids->empty() && (rules.forbidden.empty() || rules.forbidden.back() != *ids))

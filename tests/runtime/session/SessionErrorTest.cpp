@@ -92,6 +92,11 @@ TEST_F(SessionErrorTest, idsAndLengths) {
   Request sampling = request({1}, 5);
   sampling.sampling.topP = 2;
   EXPECT_EQ(refused(*session, std::move(sampling)).code, "E0510");
+  Request words = request({1}, 5);
+  words.ids.forbidden = {{3}, {}, {4, 5}};
+  error = refused(*session, std::move(words));
+  EXPECT_EQ(error.code, "E0575");
+  EXPECT_EQ(error.why, "number 1 of 3 has no ids");
 }
 
 TEST_F(SessionErrorTest, moreThanTheKvMemoryHolds) {
