@@ -30,12 +30,13 @@ SeededWeight::SeededWeight(uint64_t seed, const fb::Weight &weight) : seed(seed)
 }
 
 void SeededWeight::fill(uint64_t first, std::span<std::byte> out, int threads) const {
-  assert(threads >= 1 && out.size() % unit == 0 && "pieces consist of whole tiles");
+  assert(out.size() % unit == 0 && "pieces consist of whole tiles");
   std::memset(out.data(), 0, out.size());
   if (weight.layout() == fb::WeightLayout::VectorF32)
     return fillSeedVector(int64_t(weight.shape()->Get(0)), out);
-  uint64_t count = out.size() / unit;
-  uint64_t share = (count + uint64_t(threads) - 1) / uint64_t(std::max(threads, 1));
+  const auto workers = uint64_t(std::max(threads, 1));
+  const uint64_t count = out.size() / unit;
+  const uint64_t share = (count + workers - 1) / workers;
   auto some = [&, this](uint64_t from) {
     std::span<std::byte> part = out.subspan(from * unit, std::min(share, count - from) * unit);
     if (weight.layout() == fb::WeightLayout::Fragment16)

@@ -20,7 +20,8 @@ public:
 
   uint64_t units() const { return weight.size() / unit; }
   uint64_t unitBytes() const { return unit; }
-  /// Generates units [first, first + out.size() / unitBytes()) on up to `threads` threads.
+  /// Generates units [first, first + out.size() / unitBytes()) on up to `threads` threads, the
+  /// caller's included; less than 1 is 1.
   void fill(uint64_t first, std::span<std::byte> out, int threads) const;
 
 private:
