@@ -49,9 +49,11 @@ void Trace::countSegments(size_t launch, const std::byte *fromCount) {
   assert(watchedAt(launch) < watched.size() && "the launch is not watched");
   std::vector<uint64_t> &counts = loads[watched[watchedAt(launch)].load].tokens;
   const std::byte *first = fromCount + RoutesLayout{0}.segments();
-  int32_t segments;
-  std::memcpy(&segments, fromCount, sizeof segments);
-  for (int32_t i = 0; i < segments; ++i) {
+  int32_t written;
+  std::memcpy(&written, fromCount, sizeof written);
+  // A faulty device may have written any number. Each expert has one segment at most.
+  const auto segments = std::min<int64_t>(written, int64_t(counts.size()));
+  for (int64_t i = 0; i < segments; ++i) {
     RouteSegment one;
     std::memcpy(&one, first + i * int64_t(sizeof one), sizeof one);
     if (size_t(one.expert) < counts.size())
