@@ -55,8 +55,8 @@ enum class Pooling : uint8_t {
   Mean, ///< the mean over all tokens
 };
 
-struct Request {
-  std::vector<int32_t> promptIds; ///< used unchanged: nothing is added
+/// Everything that a request asks for, except its prompt.
+struct RequestSettings {
   SamplingParams sampling;
   int64_t maxTokens = -1;               ///< maximum number of new ids; -1: as many as the context
                                         ///< allows
@@ -90,6 +90,14 @@ struct Request {
   std::shared_ptr<const void> stateMemory; ///< set by prepare()
   /// The grammar that the answer must match; requires a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
+  int32_t priority = 0;    ///< lower goes first, and may preempt a higher one
+  int64_t user = 0;        ///< the user to whom its work is charged (SessionOptions::fair)
+  bool cachePrefix = true; ///< uses the prefix cache, and leaves its pages there
+  uint64_t cacheSalt = 0;  ///< shares pages only with requests that have the same salt
+};
+
+/// Whom a request calls, and what cancels it. All may be empty.
+struct RequestHooks {
   std::function<void(const TokenEvent &)> onToken;
   /// Called once if promptLogprobs requests it, before the first new id: with one score for each id
   /// of the prompt except the first.
@@ -102,12 +110,12 @@ struct Request {
   /// out; if no id is left, the lowest one is drawn. Steps with such a row draw on the host. In a
   /// search, it is called for the row of each sequence, with the sequence's index as `choice`.
   std::function<void(const LogitsRow &)> onLogits;
-  const std::atomic<bool> *cancel =
-      nullptr;             ///< ends the request within one step once it becomes true
-  int32_t priority = 0;    ///< lower goes first, and may preempt a higher one
-  int64_t user = 0;        ///< the user to whom its work is charged (SessionOptions::fair)
-  bool cachePrefix = true; ///< uses the prefix cache, and leaves its pages there
-  uint64_t cacheSalt = 0;  ///< shares pages only with requests that have the same salt
+  /// Ends the request within one step once it becomes true.
+  const std::atomic<bool> *cancel = nullptr;
+};
+
+struct Request : RequestSettings, RequestHooks {
+  std::vector<int32_t> promptIds; ///< used unchanged: nothing is added
 };
 
 } // namespace ingot::runtime
