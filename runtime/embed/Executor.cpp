@@ -165,8 +165,9 @@ Result<void> Executor::enqueue(RequestId id, Request request) {
     tickets.emplace(id, ticket);
     ++underWay;
   }
-  auto queued =
-      served->service().submit(std::move(request.what), request.choices, ticket, std::move(*place));
+  auto valid = session().validate(std::move(request.what), request.choices);
+  auto queued = valid ? served->service().submit(std::move(*valid), ticket, std::move(*place))
+                      : Result<void>(valid.error());
   if (!queued) {
     std::lock_guard lock(mutex);
     tickets.erase(id);

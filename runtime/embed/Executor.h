@@ -71,7 +71,7 @@ public:
 
   /// Returns the id for the next request, so that hooks have it before the request is queued.
   RequestId newId() { return nextId.fetch_add(1); }
-  /// Errors: those of Service::reserve and submit; E0561 after shutdown().
+  /// Errors: those of Session::validate, Service::reserve and submit; E0561 after shutdown().
   Result<void> enqueue(RequestId id, Request request);
   using Timeout = std::optional<std::chrono::milliseconds>; ///< none: no limit
   /// Waits for outputs of a request (0: of any) and returns all of them: at least one, or none if

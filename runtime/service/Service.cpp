@@ -120,14 +120,14 @@ Reservation Service::resume() {
   return place;
 }
 
-Result<void> Service::submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
+Result<void> Service::submit(runtime::ValidatedRequest request, std::shared_ptr<Job> job,
                              Reservation place) {
-  assert(choices >= 1 && place.choices == 1 && "the caller has checked the request and reserved");
-  if (auto prepared = engine->prepare(request); !prepared) {
-    if (prepared.error().code == errors::kQueueFull)
-      measured.update([](Measurements &m) { ++m.refused; });
-    return prepared.error();
+  assert(place.choices == 1 && "the caller has reserved a place");
+  if (auto reserved = engine->reserveStates(request); !reserved) {
+    measured.update([](Measurements &m) { ++m.refused; });
+    return reserved;
   }
+  const int32_t choices = request.choices();
   const int64_t room = engine->maxSeqs() + options.queueRequests;
   if (taken->fetch_add(choices - 1) + choices - 1 > room && !place.resumed) {
     taken->fetch_sub(choices - 1);
@@ -136,7 +136,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
                      std::to_string(room) + " places for running and queued sequences are free");
   }
   place.choices = choices;
-  const auto tokens = int64_t(request.promptIds.size());
+  const auto tokens = int64_t(request.promptIds().size());
   const bool alone = waitingTokens.fetch_add(tokens) == 0;
   if (!alone && waitingTokens.load() > options.queueTokens && !place.resumed) {
     waitingTokens.fetch_sub(tokens);
@@ -157,7 +157,7 @@ Result<void> Service::submit(runtime::Request request, int32_t choices, std::sha
   if (submitted.size() == submitted.capacity()) // drop jobs that are gone before the vector grows
     std::erase_if(submitted, [](const std::weak_ptr<Job> &one) { return one.expired(); });
   submitted.push_back(job);
-  commands.push_back({std::move(request), choices, std::move(job)});
+  commands.push_back({std::move(request), std::move(job)});
   wake.notify_one();
   return {};
 }
@@ -254,13 +254,13 @@ bool Service::workAhead() {
 void Service::take(std::vector<Command> &fresh) {
   for (auto command = fresh.begin(); command != fresh.end(); ++command) {
     std::shared_ptr<Job> job = command->job;
-    const int32_t choices = command->choices;
+    const int32_t choices = command->request.choices();
     try {
       begin(std::move(*command));
     } catch (const std::exception &thrown) {
       adopt(std::move(job), choices);
       while (++command != fresh.end())
-        adopt(std::move(command->job), command->choices);
+        adopt(std::move(command->job), command->request.choices());
       broken = true;
       fail(stepThrew(thrown.what()));
       break;
@@ -329,38 +329,40 @@ void Service::serve() {
 
 void Service::begin(Command command) {
   std::shared_ptr<Job> job = std::move(command.job);
-  job->ids.assign(size_t(command.choices), -1);
-  job->lastToken.assign(size_t(command.choices), 0);
-  job->open = command.choices;
+  runtime::ValidatedRequest &request = command.request;
+  const runtime::RequestSettings &settings = request.settings();
+  job->ids.assign(size_t(request.choices()), -1);
+  job->lastToken.assign(size_t(request.choices()), 0);
+  job->open = request.choices();
   measured.update([&](Measurements &m) {
     m.promptTokens += uint64_t(job->promptTokens);
     m.promptLength.observe(double(job->promptTokens));
-    m.askedChoices.observe(double(command.choices));
-    if (command.request.maxTokens >= 0)
-      m.askedTokens.observe(double(command.request.maxTokens));
+    m.askedChoices.observe(double(request.choices()));
+    if (settings.maxTokens >= 0)
+      m.askedTokens.observe(double(settings.maxTokens));
   });
   jobs.push_back(job);
-  const uint32_t firstChoice = command.request.sampling.choice;
-  command.request.cancel = &job->cancelled;
-  command.request.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
+  const uint32_t firstChoice = settings.sampling.choice;
+  request.hooks.cancel = &job->cancelled;
+  request.hooks.onToken = [this, job, firstChoice](const runtime::TokenEvent &event) {
     onToken(job, int32_t(event.choice - firstChoice), event);
   };
-  if (command.request.promptLogprobs >= 0)
-    command.request.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
+  if (settings.promptLogprobs >= 0)
+    request.hooks.onPrompt = [this, job](std::vector<runtime::PromptScore> scores) {
       onPrompt(job, std::move(scores));
     };
-  if (command.request.reportProgress)
-    command.request.onProgress = [this, job](const runtime::PromptProgress &progress) {
+  if (settings.reportProgress)
+    request.hooks.onProgress = [this, job](const runtime::PromptProgress &progress) {
       onProgress(job, progress);
     };
-  auto ids = engine->submit(std::move(command.request), command.choices);
+  auto ids = engine->submit(std::move(request));
   if (ids) {
     job->ids = std::move(*ids);
     return;
   }
   for (size_t i = 0; i < job->ids.size(); ++i) {
     Output output;
-    output.error = ids.error(); // submit() has checked the request: only the device can fail
+    output.error = ids.error(); // the request is valid: only the device can have failed
     output.reason = runtime::FinishReason::Cancelled;
     end(job, i, std::move(output));
   }

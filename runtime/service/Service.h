@@ -157,10 +157,10 @@ public:
   /// Reserves a place for a job that continues a request whose previous job has ended. Always
   /// succeeds; the queue does not grow, since the ended job has released its place.
   Reservation resume();
-  /// Queues a request for `choices` answers (SamplingParams::choice counts up from the request's
-  /// own). Outputs go to the job from now on. Errors: those of Session::submit, E0560 (choices or
-  /// prompt tokens exceed the limits of the queue), E0561 (shutting down).
-  Result<void> submit(runtime::Request request, int32_t choices, std::shared_ptr<Job> job,
+  /// Queues a request that session() has validated; of its hooks, only onLogits is used. Outputs go
+  /// to the job from now on. Errors: E0560 (choices, prompt tokens or hidden states exceed what is
+  /// free now), E0561 (shutting down), failure().
+  Result<void> submit(runtime::ValidatedRequest request, std::shared_ptr<Job> job,
                       Reservation reservation);
   /// Ends a job within one step. Its Ends come with FinishReason::Cancelled.
   void cancel(Job &job);
@@ -196,8 +196,7 @@ public:
 
 private:
   struct Command {
-    runtime::Request request;
-    int32_t choices;
+    runtime::ValidatedRequest request;
     std::shared_ptr<Job> job;
   };
   struct Delivery {

@@ -83,7 +83,7 @@ void Service::fail(Error why) {
   }
   measured.update([](Measurements &m) { m.running = m.waiting = 0; });
   for (Command &command : unread)
-    adopt(std::move(command.job), command.choices);
+    adopt(std::move(command.job), command.request.choices());
   for (const auto &job : jobs)
     for (size_t i = 0; i < job->ids.size(); ++i)
       if (job->ids[i] >= 0) {

@@ -87,7 +87,6 @@ struct RequestSettings {
   /// topLogprobs are used. At most one of the two may be set.
   std::optional<BeamParams> beams;
   std::optional<ContrastiveParams> contrastive;
-  std::shared_ptr<const void> stateMemory; ///< set by prepare()
   /// The grammar that the answer must match; requires a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
   int32_t priority = 0;    ///< lower goes first, and may preempt a higher one

@@ -15,9 +15,10 @@
 // batching, runtime/schedule). The answer to a request does not depend on the others (design.md
 // part 5).
 //
-// submit() rejects every request that could fail later, with numbers in the message; a step itself
-// fails only if the device does. A session is used from one thread; only the `cancel` flag of a
-// request may be set from another thread or from a signal handler.
+// validate() rejects every request that could fail later, with numbers in the message, and submit()
+// runs it for a plain Request; a step itself fails only if the device does. A session is used from
+// one thread; only the `cancel` flag of a request may be set from another thread or from a signal
+// handler.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,7 +26,7 @@
 #include "runtime/error/Error.h"
 #include "runtime/schedule/ScheduleStats.h"
 #include "runtime/session/Device.h"
-#include "runtime/session/Request.h"
+#include "runtime/session/ValidatedRequest.h"
 
 #include <atomic>
 #include <cstdint>
@@ -200,26 +201,32 @@ public:
   /// That error for a text of `bytes` bytes.
   Error tooLong(size_t bytes) const;
 
-  /// Returns the error that submit() would return, without queueing the request. May be called from
-  /// any thread.
-  Result<void> validate(const Request &request) const;
-  /// The same for a request with each of several prompts, all in progress at once: also E0534 if
-  /// together they keep more hidden states than the limit.
-  Result<void> validateTogether(const Request &request,
-                                std::span<const std::vector<int32_t>> prompts) const;
-  /// Runs validate(), and reserves the shared memory that a search needs (Request::stateMemory) for
-  /// submit(). E0560: it is not free now. May be called from any thread.
-  Result<void> prepare(Request &request) const;
-  /// Queues a request. Errors (exit code 2): E0503 empty prompt, E0504 id outside the vocabulary,
-  /// E0505 prompt (with maxTokens) beyond the context, E0506 beyond the KV memory, E0510 invalid
-  /// sampling value, E0520 stop strings without a tokenizer, E0575 an empty forbidden word; for a
-  /// search: E0522 no hidden states, E0530 to E0536 its values and limits, E0560.
-  Result<RequestId> submit(Request request);
-  /// The same with several answers, whose choices are SamplingParams::choice, +1, … The prompt is
-  /// computed once; each answer begins with the same logits and continues independently. E0501 if
-  /// `choices` is not in 1 to kMostChoices, E0535 if it is more than a search returns.
   static constexpr int32_t kMostChoices = 128;
+  /// Checks everything about a request that does not depend on others, once: submit() takes the
+  /// result. Several choices (SamplingParams::choice, +1, …) share the prompt's computation; each
+  /// answer begins with the same logits and continues independently. May be called from any thread.
+  /// Errors (exit code 2): E0501 `choices` is not in 1 to kMostChoices, or another number is out of
+  /// range, E0503 empty prompt, E0504 id outside the vocabulary, E0505 prompt (with maxTokens)
+  /// beyond the context, E0506 beyond the KV memory, E0510 invalid sampling value, E0520 stop
+  /// strings or a grammar without a tokenizer, E0522 no hidden states, E0575 an empty forbidden
+  /// word; for a search: E0530 to E0536 its values and limits.
+  Result<ValidatedRequest> validate(Request request, int32_t choices = 1) const;
+  /// Returns the same request with another prompt, and without hooks. Only what depends on the
+  /// prompt is checked. May be called from any thread.
+  Result<ValidatedRequest> validate(const ValidatedRequest &like,
+                                    std::vector<int32_t> promptIds) const;
+  /// Refuses requests of one client (E0534) that would keep more hidden states than the limit if all
+  /// were in progress at once. May be called from any thread.
+  Result<void> validateTogether(std::span<const ValidatedRequest> requests) const;
+  /// Reserves the shared memory that the request's search needs. submit() does so unless it was
+  /// done before. E0560: it is not free now. May be called from any thread.
+  Result<void> reserveStates(ValidatedRequest &request) const;
+  /// Queues a request, and returns an id for each of its choices. Errors: E0560 as reserveStates(),
+  /// and failure().
+  Result<std::vector<RequestId>> submit(ValidatedRequest request);
+  /// Runs validate() and submit().
   Result<std::vector<RequestId>> submit(Request request, int32_t choices);
+  Result<RequestId> submit(Request request);
   /// Current counts of requests, pages and steps.
   ScheduleStats stats() const;
   /// How much of SessionOptions::stateBytes is in use. Any thread.
@@ -278,6 +285,8 @@ public:
 private:
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
+  Result<void> checkSettings(const RequestSettings &settings, int32_t choices) const;
+  Result<ValidatedRequest> fitted(ValidatedRequest request) const;
   std::unique_ptr<Impl> impl;
 };
 

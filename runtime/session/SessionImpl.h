@@ -71,8 +71,9 @@ struct Session::Impl {
   void scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index);
   void endPrompt(const Scheduler::Row &row);
   void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
+  /// `reserved`: memory for its hidden states; null if it keeps none.
   void startSearch(SequenceId first, Request request, int64_t maxTokens,
-                   std::vector<Answer *> answers);
+                   std::shared_ptr<const void> reserved, std::vector<Answer *> answers);
   /// Ends the remaining parts of searches whose answers have all ended.
   void endSearches();
   /// If the step failed, records its error in `failure`, ends all requests and returns false.

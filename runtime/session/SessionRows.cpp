@@ -141,7 +141,7 @@ void Session::Impl::endSearches() {
 }
 
 void Session::Impl::startSearch(SequenceId first, Request request, int64_t maxTokens,
-                                std::vector<Answer *> found) {
+                                std::shared_ptr<const void> reserved, std::vector<Answer *> found) {
   if (!ranking)
     ranking.emplace(limits.vocab);
   const Search::Surroundings around{*scheduler, *executor, *ranking,
@@ -150,8 +150,8 @@ void Session::Impl::startSearch(SequenceId first, Request request, int64_t maxTo
     searches.push_back(std::make_unique<BeamSearch>(around, first, std::move(found),
                                                     std::move(request), maxTokens));
   else
-    searches.push_back(std::make_unique<ContrastiveSearch>(around, first, found.front(),
-                                                           std::move(request), maxTokens));
+    searches.push_back(std::make_unique<ContrastiveSearch>(
+        around, first, found.front(), std::move(request), maxTokens, std::move(reserved)));
 }
 
 void Session::Impl::poolRow(const Scheduler::Row &row, Answer &answer, int64_t index) {

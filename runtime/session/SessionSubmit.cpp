@@ -3,6 +3,7 @@
 #include "runtime/session/search/ContrastiveSearch.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace ingot::runtime {
 
@@ -69,11 +70,11 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
 }
 
 /// The sequences that a request runs in parallel.
-static SequencesAsked sequencesOf(const Request &request) {
-  return {request.beams         ? int64_t(request.beams->width)
-          : request.contrastive ? int64_t(request.contrastive->topK)
-                                : 1,
-          int64_t(request.promptIds.size()), request.contrastive.has_value()};
+static SequencesAsked sequencesOf(const RequestSettings &settings, size_t promptIds = 0) {
+  return {settings.beams         ? int64_t(settings.beams->width)
+          : settings.contrastive ? int64_t(settings.contrastive->topK)
+                                 : 1,
+          int64_t(promptIds), settings.contrastive.has_value()};
 }
 
 static Error noHiddenStates() {
@@ -83,125 +84,151 @@ static Error noHiddenStates() {
 
 /// Maximum number of new ids of a request: its own limit, or as many as context and pool allow (the
 /// last one takes no position).
-static int64_t mostTokens(const Request &request, const RequestLimits &limits) {
-  if (request.pooling != Pooling::None)
+static int64_t mostTokens(const RequestSettings &settings, const SequencesAsked &asked,
+                          const RequestLimits &limits) {
+  if (settings.pooling != Pooling::None)
     return 1; // it uses only the prompt's positions
-  if (request.promptOnly)
+  if (settings.promptOnly)
     return 0;
-  if (request.maxTokens >=
+  if (settings.maxTokens >=
       0) // far beyond every context, so larger values are equivalent; avoids overflow of sums
-    return std::min(request.maxTokens, int64_t(1) << 40);
-  const SequencesAsked asked = sequencesOf(request);
+    return std::min(settings.maxTokens, int64_t(1) << 40);
   return std::max<int64_t>(1, limits.mostPositions(asked) - asked.prompt + !asked.feedsAll);
 }
 
-static Result<void> checkSearch(const Request &request, int64_t rows, int64_t hidden) {
-  if (!request.beams && !request.contrastive)
+static Result<void> checkSearch(const RequestSettings &settings, int64_t rows, int64_t hidden) {
+  if (!settings.beams && !settings.contrastive)
     return {};
-  if ((request.beams && request.contrastive) || request.pooling != Pooling::None)
+  if ((settings.beams && settings.contrastive) || settings.pooling != Pooling::None)
     return Error{ExitCode::Usage, "E0532", "a request can have one search",
                  "beam search, contrastive search and embeddings exclude each other",
                  "request one of them"};
-  if (request.promptOnly)
+  if (settings.promptOnly)
     return Error{ExitCode::Usage, "E0536", "a search cannot be of a prompt alone",
                  "it chooses tokens, and this request generates none", "clear promptOnly"};
-  auto checked = request.beams ? request.beams->check() : request.contrastive->check();
+  auto checked = settings.beams ? settings.beams->check() : settings.contrastive->check();
   if (!checked)
     return checked;
-  if (const int64_t width = sequencesOf(request).count; width > rows)
+  if (const int64_t width = sequencesOf(settings).count; width > rows)
     return Error{ExitCode::Usage, "E0533", "the search has more sequences than can run at once",
                  "it has " + std::to_string(width) + " sequences; at most " + std::to_string(rows) +
                      (rows == 1 ? " runs" : " run") + " in one step",
                  "request fewer, or open with --max-seqs " + std::to_string(width)};
-  if (request.contrastive && hidden == 0)
+  if (settings.contrastive && hidden == 0)
     return noHiddenStates();
   return {};
 }
 
-/// Bytes of the hidden states that a request keeps.
-static uint64_t stateBytesOf(const Request &request, const RequestLimits &limits, int64_t hidden) {
-  if (!request.contrastive)
-    return 0;
-  return ContrastiveSearch::stateBytes(int64_t(request.promptIds.size()),
-                                       mostTokens(request, limits), *request.contrastive, hidden);
+static Result<void> checkChoices(const RequestSettings &settings, int32_t choices) {
+  if (choices < 1 || choices > Session::kMostChoices)
+    return badLimit("the number of choices is out of range",
+                    "requested: " + std::to_string(choices) + ", allowed: 1 to " +
+                        std::to_string(Session::kMostChoices),
+                    "request fewer");
+  const int32_t found = settings.beams ? settings.beams->width : 1;
+  if ((settings.beams || settings.contrastive) && choices > found)
+    return Error{ExitCode::Usage, "E0535", "the search cannot return that many answers",
+                 "requested: " + std::to_string(choices) + ", it has " + std::to_string(found),
+                 "request fewer, or a wider beam search"};
+  return {};
 }
 
-Result<void> Session::validate(const Request &request) const {
-  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
-    return checked.error();
-  if (auto checked = checkIds(request.stopIds, 0, impl->limits); !checked)
-    return checked.error();
-  if (auto checked = request.sampling.check(vocab()); !checked)
-    return checked.error();
-  if (!request.stopStrings.empty() && !impl->tokenizer)
+/// Checks what does not depend on the prompt.
+Result<void> Session::checkSettings(const RequestSettings &settings, int32_t choices) const {
+  if (auto checked = checkIds(settings.stopIds, 0, impl->limits); !checked)
+    return checked;
+  if (auto checked = settings.sampling.check(vocab()); !checked)
+    return checked;
+  if (!settings.stopStrings.empty() && !impl->tokenizer)
     return noTokenizer("a stop string");
-  if (request.pooling != Pooling::None && !impl->executor->hiddenSize())
+  const int64_t hidden = impl->executor->hiddenSize();
+  if (settings.pooling != Pooling::None && !hidden)
     return noHiddenStates();
-  if (request.grammar && !impl->tokenizer)
+  if (settings.grammar && !impl->tokenizer)
     return noTokenizer("a grammar");
-  if (auto checked = checkIds(request.ids.allowed, 0, impl->limits); !checked)
-    return checked.error();
-  const auto &words = request.ids.forbidden;
+  if (auto checked = checkIds(settings.ids.allowed, 0, impl->limits); !checked)
+    return checked;
+  const auto &words = settings.ids.forbidden;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i].empty())
       return emptyWord(i, words.size());
-  if (request.promptLogprobs > kMaxTopLogprobs)
+  if (settings.promptLogprobs > kMaxTopLogprobs)
     return badLimit("too many log-probabilities of the prompt",
-                    "requested: " + std::to_string(request.promptLogprobs) +
+                    "requested: " + std::to_string(settings.promptLogprobs) +
                         ", allowed: " + std::to_string(kMaxTopLogprobs),
                     "request fewer");
-  if (!request.promptOnly && (request.maxTokens == 0 || request.maxTokens < -1))
+  if (!settings.promptOnly && (settings.maxTokens == 0 || settings.maxTokens < -1))
     return badLimit("the number of new tokens is out of range",
-                    "requested: " + std::to_string(request.maxTokens) +
+                    "requested: " + std::to_string(settings.maxTokens) +
                         ", allowed: 1 or more, or -1",
                     "give -n 1 or more, or -n -1 for as many as the context leaves");
-  const int64_t hidden = impl->executor->hiddenSize();
-  if (auto checked = checkSearch(request, maxSeqs(), hidden); !checked)
-    return checked.error();
-  if (auto checked =
-          checkLength(int64_t(request.promptIds.size()), mostTokens(request, impl->limits),
-                      impl->limits, sequencesOf(request));
-      !checked)
-    return checked.error();
-  const uint64_t bytes = stateBytesOf(request, impl->limits, hidden);
-  if (bytes > impl->states->limit())
-    return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
-                 "the search's hidden states exceed the memory",
-                 "they need " + humanBytes(bytes) + " of " + humanBytes(impl->states->limit()),
-                 "request fewer new tokens, or give a shorter prompt"};
-  return {};
+  if (auto checked = checkSearch(settings, maxSeqs(), hidden); !checked)
+    return checked;
+  return checkChoices(settings, choices);
 }
 
-Result<void> Session::validateTogether(const Request &request,
-                                       std::span<const std::vector<int32_t>> prompts) const {
-  Request one = request;
+/// Checks a request's lengths, and completes what depends on them.
+Result<ValidatedRequest> Session::fitted(ValidatedRequest request) const {
+  const RequestSettings &settings = request.settings();
+  const SequencesAsked asked = sequencesOf(settings, request.prompt.size());
+  request.mostNew = mostTokens(settings, asked, impl->limits);
+  if (auto checked = checkLength(asked.prompt, request.mostNew, impl->limits, asked); !checked)
+    return checked.error();
+  if (settings.contrastive)
+    request.stateBytes = ContrastiveSearch::stateBytes(
+        asked.prompt, request.mostNew, *settings.contrastive, impl->executor->hiddenSize());
+  if (request.stateBytes > impl->states->limit())
+    return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
+                 "the search's hidden states exceed the memory",
+                 "they need " + humanBytes(request.stateBytes) + " of " +
+                     humanBytes(impl->states->limit()),
+                 "request fewer new tokens, or give a shorter prompt"};
+  return request;
+}
+
+Result<ValidatedRequest> Session::validate(Request request, int32_t choices) const {
+  if (auto checked = checkIds(request.promptIds, 1, impl->limits); !checked)
+    return checked.error();
+  if (auto checked = checkSettings(request, choices); !checked)
+    return checked.error();
+  RequestSettings &settings = request;
+  RequestHooks &hooks = request;
+  auto valid = fitted({*this, std::make_shared<const RequestSettings>(std::move(settings)),
+                       std::move(request.promptIds), choices});
+  if (valid)
+    valid->hooks = std::move(hooks);
+  return valid;
+}
+
+Result<ValidatedRequest> Session::validate(const ValidatedRequest &like,
+                                           std::vector<int32_t> promptIds) const {
+  assert(like.session == this && "another session validated the request");
+  if (auto checked = checkIds(promptIds, 1, impl->limits); !checked)
+    return checked.error();
+  return fitted({*this, like.shared, std::move(promptIds), like.answers});
+}
+
+Result<void> Session::validateTogether(std::span<const ValidatedRequest> requests) const {
   uint64_t bytes = 0;
-  for (const std::vector<int32_t> &prompt : prompts) {
-    one.promptIds = prompt;
-    if (auto checked = validate(one); !checked)
-      return checked;
-    bytes += stateBytesOf(one, impl->limits, impl->executor->hiddenSize());
-  }
+  for (const ValidatedRequest &request : requests)
+    bytes += request.stateBytes;
   if (bytes > impl->states->limit())
     return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
                  "the searches' hidden states exceed the memory",
-                 std::to_string(prompts.size()) + " prompts need " + humanBytes(bytes) + ", of " +
+                 std::to_string(requests.size()) + " prompts need " + humanBytes(bytes) + ", of " +
                      humanBytes(impl->states->limit()),
                  "give fewer prompts at once, or request fewer new tokens"};
   return {};
 }
 
-Result<void> Session::prepare(Request &request) const {
-  if (auto checked = validate(request); !checked)
-    return checked.error();
-  if (!request.contrastive || request.stateMemory)
+Result<void> Session::reserveStates(ValidatedRequest &request) const {
+  if (request.stateBytes == 0 || request.states)
     return {};
-  const uint64_t bytes = stateBytesOf(request, impl->limits, impl->executor->hiddenSize());
-  request.stateMemory = impl->states->take(bytes);
-  if (!request.stateMemory)
+  request.states = impl->states->take(request.stateBytes);
+  if (!request.states)
     return Error{ExitCode::Device, errors::kQueueFull,
                  "there is no memory for the search's hidden states now",
-                 "it needs " + humanBytes(bytes) + "; other requests use " +
+                 "it needs " + humanBytes(request.stateBytes) + "; other requests use " +
                      humanBytes(impl->states->inUse()) + " of " + humanBytes(impl->states->limit()),
                  "try again later"};
   return {};
@@ -215,50 +242,47 @@ Result<RequestId> Session::submit(Request request) {
 }
 
 Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices) {
+  auto valid = validate(std::move(request), choices);
+  if (!valid)
+    return valid.error();
+  return submit(std::move(*valid));
+}
+
+Result<std::vector<RequestId>> Session::submit(ValidatedRequest request) {
+  assert(request.session == this && "another session validated the request");
   if (impl->failure)
     return *impl->failure;
-  if (auto prepared = prepare(request); !prepared)
-    return prepared.error();
-  if (choices < 1 || choices > kMostChoices)
-    return badLimit("the number of choices is out of range",
-                    "requested: " + std::to_string(choices) + ", allowed: 1 to " +
-                        std::to_string(kMostChoices),
-                    "request fewer");
-  const SequencesAsked asked = sequencesOf(request);
-  const bool searches = request.beams || request.contrastive;
-  if (searches && choices > (request.beams ? request.beams->width : 1))
-    return Error{ExitCode::Usage, "E0535", "the search cannot return that many answers",
-                 "requested: " + std::to_string(choices) + ", it has " +
-                     std::to_string(request.beams ? request.beams->width : 1),
-                 "request fewer, or a wider beam search"};
-  const int64_t maxTokens = mostTokens(request, impl->limits);
-  if (request.onLogits)
+  if (auto reserved = reserveStates(request); !reserved)
+    return reserved.error();
+  const RequestSettings &settings = request.settings();
+  const SequencesAsked asked = sequencesOf(settings);
+  const bool searches = settings.beams || settings.contrastive;
+  if (request.hooks.onLogits)
     impl->editedRow.resize(size_t(vocab())); // allocated here, since a step must not run out of
                                              // memory
   SequenceOptions options;
-  options.maxNew = maxTokens + asked.feedsAll;
+  options.maxNew = request.mostNew + asked.feedsAll;
   options.slots = asked.count;
-  options.priority = request.priority;
-  options.user = request.user;
-  options.cachePrefix = request.cachePrefix;
-  options.cacheSalt = request.cacheSalt;
+  options.priority = settings.priority;
+  options.user = settings.user;
+  options.cachePrefix = settings.cachePrefix;
+  options.cacheSalt = settings.cacheSalt;
   options.everyPosition =
-      request.pooling == Pooling::Mean || request.contrastive || request.promptLogprobs >= 0;
+      settings.pooling == Pooling::Mean || settings.contrastive || settings.promptLogprobs >= 0;
   options.arrival = Impl::now();
-  const SequenceId first = impl->scheduler->add(request.promptIds, options);
+  const SequenceId first = impl->scheduler->add(request.prompt, options);
   // A sequence and its plain answer have the same number; the answers of a search have numbers of
   // their own.
   std::vector<RequestId> ids{searches ? impl->scheduler->reserveId() : first};
-  while (int64_t(ids.size()) < choices)
+  while (int32_t(ids.size()) < request.answers)
     ids.push_back(impl->scheduler->reserveId());
   std::vector<Answer *> answers;
   for (size_t i = 0; i < ids.size(); ++i) {
-    Request own = request;
-    own.stateMemory.reset(); // it belongs to the search
+    Request own{settings, request.hooks, request.prompt};
     own.sampling.choice += uint32_t(i);
     if (i) // the prompt's scores are reported once, with the first answer
       own.onPrompt = {};
-    auto answer = std::make_unique<Answer>(std::move(own), maxTokens, impl->eos,
+    auto answer = std::make_unique<Answer>(std::move(own), request.mostNew, impl->eos,
                                            impl->tokenizer.get(), vocab());
     answer->scheduled = ids[i] == first;
     answers.push_back(answer.get());
@@ -267,8 +291,9 @@ Result<std::vector<RequestId>> Session::submit(Request request, int32_t choices)
   impl->setFlags.reserve(impl->answers.size()); // reserved here, since a step must not run out of
                                                 // memory
   if (searches)
-    impl->startSearch(first, std::move(request), maxTokens, std::move(answers));
-  else if (choices > 1)
+    impl->startSearch(first, {settings, std::move(request.hooks), std::move(request.prompt)},
+                      request.mostNew, std::move(request.states), std::move(answers));
+  else if (ids.size() > 1)
     impl->choicesOf.emplace(first, std::vector(ids.begin() + 1, ids.end()));
   return ids;
 }

@@ -35,31 +35,40 @@ private:
 AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> answers)
     : generation(std::move(given)), responder(std::move(answers)) {}
 
+/// The field that an error of validation is about; empty: none in particular.
+static const char *fieldOf(const Error &error, const Generation &asked) {
+  if (error.code == errors::kSamplingRange)
+    return "";
+  if (asked.request.contrastive &&
+      (error.code == errors::kNoHiddenStates || error.code == errors::kSearchBeyondMemory))
+    return "penalty_alpha";
+  return "prompt";
+}
+
 std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> stream,
                                              std::vector<std::vector<int32_t>> prompts,
                                              service::Reservation first, const Post &post,
                                              bool inTurns) {
   const Generation &asked = stream->generation;
   service::Service &service = asked.model->service();
-  runtime::Request checked = asked.request;
+  const runtime::Session &session = service.session();
+  std::vector<runtime::ValidatedRequest> requests;
   for (std::vector<int32_t> &prompt : prompts) {
-    stream->usage.prompt += int64_t(prompt.size());
-    checked.promptIds.swap(prompt);
-    auto fine = service.session().validate(checked);
-    checked.promptIds.swap(prompt);
-    if (!fine)
-      return promptError(fine.error(),
-                         fine.error().code == errors::kSamplingRange ? ""
-                         : asked.request.contrastive &&
-                                 (fine.error().code == errors::kNoHiddenStates ||
-                                  fine.error().code == errors::kSearchBeyondMemory)
-                             ? "penalty_alpha"
-                             : "prompt",
-                         asked, int64_t(prompt.size()));
+    const auto size = int64_t(prompt.size());
+    stream->usage.prompt += size;
+    auto valid = requests.empty()
+                     ? session.validate(runtime::Request{asked.request, {}, std::move(prompt)},
+                                        asked.choices)
+                     : session.validate(requests.front(), std::move(prompt));
+    if (!valid)
+      return promptError(valid.error(), fieldOf(valid.error(), asked), asked, size);
+    requests.push_back(std::move(*valid));
   }
+  if (auto together = session.validateTogether(requests); !together)
+    return apiError(together.error(), fieldOf(together.error(), asked));
   std::vector<service::Reservation> places;
   places.push_back(std::move(first));
-  const size_t atOnce = inTurns ? std::min(prompts.size(), kMostAtOnce) : prompts.size();
+  const size_t atOnce = inTurns ? std::min(requests.size(), kMostAtOnce) : requests.size();
   while (places.size() < atOnce) {
     auto place = service.reserve(!inTurns);
     if (!place && inTurns)
@@ -70,16 +79,17 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   }
   assert((!inTurns || asked.choices == 1) && "only requests with one choice each take turns");
   stream->noteAsked();
-  stream->total = stream->open = int32_t(prompts.size()) * asked.choices;
-  for (const std::vector<int32_t> &prompt : prompts)
-    stream->times.insert(stream->times.end(), size_t(asked.choices),
-                         {.prompt = int64_t(prompt.size()), .begun = runtime::nowNanoseconds()});
-  stream->later.assign(std::make_move_iterator(prompts.rbegin()),
-                       std::make_move_iterator(prompts.rend() - std::ptrdiff_t(places.size())));
+  stream->total = stream->open = int32_t(requests.size()) * asked.choices;
+  for (const runtime::ValidatedRequest &request : requests)
+    stream->times.insert(
+        stream->times.end(), size_t(asked.choices),
+        {.prompt = int64_t(request.promptIds().size()), .begun = runtime::nowNanoseconds()});
+  stream->later.assign(std::make_move_iterator(requests.rbegin()),
+                       std::make_move_iterator(requests.rend() - std::ptrdiff_t(places.size())));
 
   // All jobs are created before the first is queued, since outputs may arrive at once on the
   // server's thread.
-  for (size_t i = 0; i < prompts.size(); ++i) {
+  for (size_t i = 0; i < requests.size(); ++i) {
     auto job = std::make_shared<PromptJob>(stream, int32_t(i) * asked.choices);
     job->name = asked.requestId;
     job->owner = asked.apiKey;
@@ -87,12 +97,10 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   }
   const auto jobs = stream->jobs;
   for (size_t i = 0; i < places.size(); ++i) {
-    runtime::Request request = asked.request;
-    request.promptIds = std::move(prompts[i]);
     service::Reservation place = std::move(places[i]);
     if (inTurns && i) // the queue's limit counts the request once
       place = service.resume();
-    auto queued = service.submit(std::move(request), asked.choices, jobs[i], std::move(place));
+    auto queued = service.submit(std::move(requests[i]), jobs[i], std::move(place));
     if (queued)
       continue;
     ApiError error = apiError(queued.error());
@@ -114,12 +122,10 @@ void AnswerStream::next() {
   if (later.empty() || broken)
     return;
   service::Service &service = generation.model->service();
-  runtime::Request request = generation.request;
-  request.promptIds = std::move(later.back());
+  runtime::ValidatedRequest request = std::move(later.back());
   later.pop_back();
   auto &job = jobs[jobs.size() - later.size() - 1];
-  if (auto queued = service.submit(std::move(request), generation.choices, job, service.resume());
-      !queued)
+  if (auto queued = service.submit(std::move(request), job, service.resume()); !queued)
     abort(apiError(queued.error()));
 }
 
@@ -255,7 +261,7 @@ void AnswerStream::noteAsked() const {
   if (!generation.record)
     return;
   observe::RequestRecord &record = *generation.record;
-  const runtime::Request &request = generation.request;
+  const runtime::RequestSettings &request = generation.request;
   record.promptTokens = usage.prompt;
   record.choices = generation.choices;
   record.stream = generation.stream;

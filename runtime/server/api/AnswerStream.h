@@ -49,11 +49,12 @@ class AnswerStream : public std::enable_shared_from_this<AnswerStream> {
 public:
   virtual ~AnswerStream() = default;
 
-  /// Queues a job for each prompt (ids), with the choices and settings of the generation. The first
-  /// reservation was made before the request was read. Returns an error if the first job cannot be
-  /// queued; a later failure aborts the stream. May be called from any thread, but only the
-  /// server's thread uses the stream from then on. `inTurns`: uses the free places of the service,
-  /// up to kMostAtOnce, and runs the prompts one after the other in them.
+  /// Validates the request with each prompt (ids), and queues a job for each, with the choices and
+  /// settings of the generation. The first reservation was made before the request was read.
+  /// Returns an error if a prompt is not valid or the first job cannot be queued; a later failure
+  /// aborts the stream. May be called from any thread, but only the server's thread uses the stream
+  /// from then on. `inTurns`: uses the free places of the service, up to kMostAtOnce, and runs the
+  /// prompts one after the other in them.
   static std::optional<ApiError> submit(std::shared_ptr<AnswerStream> stream,
                                         std::vector<std::vector<int32_t>> prompts,
                                         service::Reservation first, const Post &post,
@@ -118,7 +119,7 @@ private:
   Generation generation;
   std::shared_ptr<http::Responder> responder;
   std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
-  std::vector<std::vector<int32_t>> later; ///< prompts that wait for their turn, last one first
+  std::vector<runtime::ValidatedRequest> later; ///< those that wait for their turn, last one first
   int32_t total = 0, open = 0;
   int64_t reported = 0; ///< tokens so far, over all choices
   std::vector<ChoiceTimes> times;

@@ -339,11 +339,6 @@ std::optional<ApiError> completions(Call &call) {
     return ApiError{400, "suffix: needs a prompt of text", "suffix", ""};
   for (auto &ids : prompts)
     truncatePrompt(generation, ids);
-  if (generation.request.contrastive && prompts.size() > 1)
-    if (auto fine = generation.model->session().validateTogether(generation.request, prompts);
-        !fine &&
-        fine.error().code == errors::kSearchBeyondMemory) // else submit() reports it with the field
-      return apiError(fine.error(), "penalty_alpha");
   const bool wantsIds = generation.returnIds || generation.request.promptLogprobs >= 0;
   const bool inTurns = prompts.size() > AnswerStream::kMostAtOnce && generation.choices == 1;
   auto stream = std::make_shared<CompletionStream>(

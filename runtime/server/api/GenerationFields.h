@@ -18,10 +18,10 @@ namespace ingot::api {
 constexpr size_t kMostStops = 64, // editors send the marks of their templates
     kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
 
-/// A request that is read and checked, except for the length of its prompt.
+/// A request whose fields are read and checked, without its prompts.
 struct Generation {
   std::shared_ptr<service::ServedModel> model;
-  runtime::Request request;
+  runtime::RequestSettings request;
   int32_t choices = 1;
   bool stream = false;
   bool includeUsage = false;    ///< stream_options.include_usage

@@ -31,7 +31,7 @@ struct Shape {
 /// Writes llama.cpp's sampler settings with their values here. Samplers that Ingot lacks have the
 /// values that disable them.
 void settingsJson(JsonText &json, const service::ServedModel &model,
-                  const runtime::SamplingParams &p, const runtime::Request *request) {
+                  const runtime::SamplingParams &p, const runtime::RequestSettings *request) {
   for (const runtime::SamplingField &field : runtime::kSamplingFields)
     if (!field.apart()) {
       json.key(*field.alias ? field.alias : field.name);

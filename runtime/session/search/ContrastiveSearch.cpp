@@ -38,9 +38,10 @@ void scaleToOne(std::span<float> state) {
 } // namespace
 
 ContrastiveSearch::ContrastiveSearch(const Surroundings &around, SequenceId first, Answer *answer,
-                                     Request given, int64_t maxTokens)
+                                     Request given, int64_t maxTokens,
+                                     std::shared_ptr<const void> memory)
     : Search(around, first, {answer}, std::move(given), maxTokens), params(*request.contrastive),
-      width(size_t(around.executor.hiddenSize())) {
+      width(size_t(around.executor.hiddenSize())), reserved(std::move(memory)) {
   assert(width > 0 && "validate() refuses it on an engine that does not tell hidden states");
   states.reserve((request.promptIds.size() + size_t(maxTokens)) * width);
 }

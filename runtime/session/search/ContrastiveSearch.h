@@ -19,8 +19,9 @@ namespace ingot::runtime {
 
 class ContrastiveSearch final : public Search {
 public:
+  /// `memory`: reserved for its hidden states, stateBytes().
   ContrastiveSearch(const Surroundings &around, SequenceId first, Answer *answer, Request request,
-                    int64_t maxTokens);
+                    int64_t maxTokens, std::shared_ptr<const void> memory);
 
   /// Maximum number of bytes of the hidden states that it keeps: of prompt, answer and candidates.
   static uint64_t stateBytes(int64_t prompt, int64_t maxTokens, const ContrastiveParams &params,
@@ -36,8 +37,9 @@ private:
   double likeness(std::span<const float> state) const;
 
   const ContrastiveParams params;
-  const size_t width;        ///< of a state
-  std::vector<float> states; ///< [tokens][width], each with length 1
+  const size_t width;                         ///< of a state
+  const std::shared_ptr<const void> reserved; ///< for `states`
+  std::vector<float> states;                  ///< [tokens][width], each with length 1
 };
 
 } // namespace ingot::runtime

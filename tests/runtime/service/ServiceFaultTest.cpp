@@ -161,7 +161,8 @@ protected:
     EXPECT_TRUE(place);
     runtime::Request wanted = request(prompt(job), kNew);
     wanted.ignoreEos = true;
-    EXPECT_TRUE(service.submit(std::move(wanted), 1, taker, std::move(*place)));
+    EXPECT_TRUE(
+        service.submit(validated(service.session(), std::move(wanted)), taker, std::move(*place)));
     return taker;
   }
 
@@ -183,7 +184,8 @@ protected:
         runtime::Request wanted = request(prompt(job), kNew);
         wanted.ignoreEos = true;
         auto taker = std::make_shared<Taker>();
-        if (service->submit(std::move(wanted), 1, taker, std::move(*place)))
+        if (service->submit(validated(service->session(), std::move(wanted)), taker,
+                            std::move(*place)))
           takers.push_back(taker); // otherwise it has failed already
       }
     }
@@ -209,8 +211,8 @@ protected:
     EXPECT_EQ(service->hung(), plan.fault == Fault::Hangs);
     auto place = service->reserve();
     ASSERT_TRUE(place);
-    auto refused =
-        service->submit(request({1, 2}, 3), 1, std::make_shared<Taker>(), std::move(*place));
+    auto refused = service->submit(validated(service->session(), request({1, 2}, 3)),
+                                   std::make_shared<Taker>(), std::move(*place));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, service->failure()->code);
     EXPECT_EQ(service->stop(), plan.fault != Fault::Hangs) << "waits for a step that hangs";
@@ -304,7 +306,8 @@ TEST_F(ServiceFault, timeInWhichTheProcessWasStoppedDoesNotCount) {
     auto service = Service::create(open(faulty(plan)), options);
     auto taker = std::make_shared<Taker>();
     auto place = service->reserve();
-    const bool taken = bool(service->submit(request(prompt(0), 1), 1, taker, std::move(*place)));
+    const bool taken = bool(service->submit(validated(service->session(), request(prompt(0), 1)),
+                                            taker, std::move(*place)));
     const bool answered = taken && taker->endsWithin(30s) && !taker->error;
     _exit(answered && !service->failure() ? 0 : 1);
   }

@@ -11,6 +11,14 @@ using namespace ingot::test;
 
 namespace {
 
+// A service takes valid requests only, so that nobody validates one twice.
+template <typename Request>
+constexpr bool kIsTaken =
+    requires(Service &service, Request request, std::shared_ptr<Job> job, Reservation place) {
+      service.submit(std::move(request), std::move(job), std::move(place));
+    };
+static_assert(kIsTaken<runtime::ValidatedRequest> && !kIsTaken<runtime::Request>);
+
 class ServiceSubmit : public FakeSessionTest {};
 
 /// Keeps the ids of each choice.
@@ -50,7 +58,8 @@ TEST_F(ServiceSubmit, choicesAreNumberedFromTheRequestsOwn) {
     auto place = service->reserve();
     ASSERT_TRUE(place);
     auto job = std::make_shared<KeptChoices>(3);
-    ASSERT_TRUE(service->submit(std::move(wanted), 3, job, std::move(*place)));
+    ASSERT_TRUE(service->submit(validated(service->session(), std::move(wanted), 3), job,
+                                std::move(*place)));
     job->ended.wait();
     EXPECT_EQ(job->ids, expected) << first;
   }

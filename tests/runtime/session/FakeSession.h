@@ -44,6 +44,13 @@ protected:
     return request;
   }
 
+  static runtime::ValidatedRequest validated(const runtime::Session &session,
+                                             runtime::Request request, int32_t choices = 1) {
+    auto valid = session.validate(std::move(request), choices);
+    EXPECT_TRUE(valid) << valid.error().format();
+    return std::move(*valid);
+  }
+
   /// Submits, runs and takes one request.
   static runtime::Completion answer(runtime::Session &session, runtime::Request request) {
     auto id = session.submit(std::move(request));

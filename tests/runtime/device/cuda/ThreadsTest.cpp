@@ -140,7 +140,9 @@ TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
     auto place = service->reserve();
     ASSERT_TRUE(place);
     jobs.push_back(std::make_shared<Asked>());
-    ASSERT_TRUE(service->submit(request(seed), 1, jobs.back(), std::move(*place)));
+    auto valid = service->session().validate(request(seed));
+    ASSERT_TRUE(valid);
+    ASSERT_TRUE(service->submit(std::move(*valid), jobs.back(), std::move(*place)));
   }
   while (service->underWay())
     std::this_thread::yield();

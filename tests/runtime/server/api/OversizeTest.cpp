@@ -50,6 +50,24 @@ TEST_F(ApiOversize, ShortOnesAreToldTheirNumbers) {
       << at(json, "/error/message");
 }
 
+/// A request is validated with each of its prompts before any of them is queued.
+TEST_F(ApiOversize, OneOfSeveralPromptsIsTooLong) {
+  std::string ids = "1";
+  for (int i = 1; i < 3000; ++i)
+    ids += ",1";
+  for (const std::string &prompts : {"[[1,2],[" + ids + "]]", "[[" + ids + "],[1,2]]"}) {
+    auto json = ask("/v1/completions", R"({"prompt":)" + prompts + R"(,"max_tokens":5})", 400);
+    EXPECT_EQ(at(json, "/error/code"), "context_length_exceeded");
+    EXPECT_EQ(at(json, "/error/param"), "prompt");
+    EXPECT_EQ(at(json, "/error/n_prompt_tokens"), "3000");
+    EXPECT_NE(at(json, "/error/message").find("(3000 in the prompt, 5 in the completion)"),
+              std::string::npos)
+        << at(json, "/error/message");
+  }
+  EXPECT_EQ(models->all().front()->service().underWay(), 0);
+  EXPECT_EQ(models->all().front()->service().metrics().read().promptTokens, 0u);
+}
+
 TEST_F(ApiOversize, TextsThatAreToldAsIdsHaveABound) {
   const std::string text = words(1 << 20); // slightly more than 1 MiB
   EXPECT_EQ(at(ask("/tokenize", R"({"prompt":")" + text + R"("})", 400), "/error/message"),

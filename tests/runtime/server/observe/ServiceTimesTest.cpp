@@ -39,7 +39,8 @@ TEST_F(ServiceTimes, partsMakeUpTheWhole) {
     runtime::Request wanted = request(fakePrompt(20 + i, i), 12);
     wanted.ignoreEos = true;
     jobs.push_back(std::make_shared<Taker>(ended));
-    ASSERT_TRUE(service->submit(std::move(wanted), 1, jobs.back(), std::move(*place)));
+    ASSERT_TRUE(service->submit(validated(service->session(), std::move(wanted)), jobs.back(),
+                                std::move(*place)));
   }
   ended.wait();
   for (const auto &job : jobs) {

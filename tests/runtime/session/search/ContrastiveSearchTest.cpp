@@ -153,7 +153,6 @@ TEST_F(ContrastiveSearchTest, cancellingFreesEverything) {
     wanted.cancel = &cancel;
     auto id = session->submit(wanted);
     ASSERT_TRUE(id);
-    wanted.stateMemory.reset();
     EXPECT_EQ(session->stateBytesUsed(), (11u + 80 + 4) * 4 * 4);
     for (int i = 0; i < steps; ++i)
       session->step();
@@ -181,8 +180,13 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 1'000'000'000, {0.6, 4})), "E0505");
   // Each fits alone, but both together can never fit.
   auto together = [&](int64_t maxTokens) {
-    const std::vector<std::vector<int32_t>> prompts{fakePrompt(20, 1), fakePrompt(30, 2)};
-    auto fine = session->validateTogether(contrastive({}, maxTokens, {0.6, 4}), prompts);
+    auto first = session->validate(contrastive(fakePrompt(20, 1), maxTokens, {0.6, 4}));
+    if (!first)
+      return first.error().code;
+    std::vector<ValidatedRequest> both;
+    both.push_back(std::move(*session->validate(*first, fakePrompt(30, 2))));
+    both.push_back(std::move(*first));
+    auto fine = session->validateTogether(both);
     return fine ? std::string() : fine.error().code;
   };
   EXPECT_EQ(together(33), ""); // 57 + 67
@@ -191,6 +195,34 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   session->runUntilDone();
   EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})), "");
   session->runUntilDone();
+  expectNothingLeft(*session);
+}
+
+/// Memory that others use now is no part of validation: the same request is queued later.
+TEST_F(ContrastiveSearchTest, aValidRequestMayWaitForItsMemory) {
+  SessionOptions options;
+  options.maxSeqs = 8;
+  options.context = 256;
+  options.stateBytes = 2000; // 125 states of four values
+  auto session = open(options);
+  {
+    auto first = validated(*session, contrastive(fakePrompt(20, 1), 60, {0.6, 4}));
+    auto second = validated(*session, contrastive(fakePrompt(20, 2), 60, {0.6, 4}));
+    EXPECT_EQ(session->stateBytesUsed(), 0u);
+    ASSERT_TRUE(session->reserveStates(first));
+    ASSERT_TRUE(session->reserveStates(first)) << "once is enough";
+    EXPECT_EQ(session->stateBytesUsed(), (20u + 60 + 4) * 4 * 4);
+    auto refused = session->reserveStates(second);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, "E0560");
+    auto ids = session->submit(std::move(first));
+    ASSERT_TRUE(ids) << ids.error().format();
+    EXPECT_EQ(session->stateBytesUsed(), (20u + 60 + 4) * 4 * 4);
+    session->runUntilDone();
+    EXPECT_EQ(session->take(ids->front()).ids,
+              contrastiveAlone(fakePrompt(20, 1), 60, {0.6, 4}, {kFakeEos}));
+    ASSERT_TRUE(session->reserveStates(second));
+  } // the second is not submitted
   expectNothingLeft(*session);
 }
 
