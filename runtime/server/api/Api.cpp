@@ -140,8 +140,9 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   call->generation.record = record;
   record->generates = entry->generates;
   if (entry->generates) {
-    // The place is reserved before the body is read. Only the body names the model, so with several
-    // models the first one with room provides the place for now.
+    // The place is reserved before the body is parsed: it bounds the bodies that wait for a reader,
+    // and an excess request is refused at once. Only the body names the model. With several models,
+    // the first one with room therefore provides a place until the right one is known (below).
     Result<service::Reservation> place = Error{};
     for (const auto &model : models->all())
       if (place = model->service().reserve(); place) {
@@ -192,7 +193,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
         record->model = (*model)->name();
         call->generation.requestId = kept->id;
         call->generation.apiKey = kept->apiKey;
-        if (entry->generates && *model != reserved) {
+        if (entry->generates && *model != reserved) { // exchange the place
           auto place = (*model)->service().reserve();
           if (place)
             call->place = std::move(*place);
