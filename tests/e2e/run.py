@@ -33,6 +33,38 @@ from suite import Checkpoint, Ingot, Suite
 HERE = pathlib.Path(__file__).parent
 
 
+class Real:
+    """The real checkpoints: their answers, and with SmolLM2 what a user meets around a model."""
+
+    def __init__(self, options):
+        self.only, self.checkpoints = options.only, options.checkpoints.resolve()
+        self.pictures = options.junit.parent.resolve() / "page"
+        self.last = None
+
+    def add(self, suite, ingot, long):
+        for name in ("smollm2", "gemma3"):
+            if self.only not in (None, name):
+                continue
+            golden = json.loads((HERE / "goldens" / f"{name}.json").read_text())
+            checkpoint = Checkpoint(name, self.checkpoints / f"{name}.gguf", golden)
+            goldens.add(suite, ingot, checkpoint, long)
+            determinism.add(suite, ingot, checkpoint, long)
+            if name == "smollm2":
+                self.last = (suite, ingot, checkpoint)
+                readme.add(*self.last)
+                files.add(*self.last, long)
+                embed.add(*self.last, long)
+                page.add(*self.last, self.pictures)
+                engine_page.add(*self.last, self.pictures)
+
+    def add_alone(self, long):
+        """Checks that say how long something may take, or that send signals: nothing else may run."""
+        if self.last:
+            terminal.add(*self.last)
+            resources.add(*self.last, long)
+            service.add(*self.last, long)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ingot", required=True, type=pathlib.Path)
@@ -44,34 +76,21 @@ def main():
     parser.add_argument("--filter", action="append", default=[], metavar="TEXT")
     options = parser.parse_args()
 
-    suite, ingot = Suite(*options.filter), Ingot(options.ingot.resolve(), options.work.resolve())
+    suite = Suite(*options.filter)
     of_tiny = ("tiny", "fp8", "seed", "gpu", "quantised", "scripted")
     tiny_alone = options.filter and all(text.lower().startswith(of_tiny) for text in options.filter)
-    for name in () if tiny_alone else ("smollm2", "gemma3"):
-        if options.only not in (None, name):
-            continue
-        golden = json.loads((HERE / "goldens" / f"{name}.json").read_text())
-        checkpoint = Checkpoint(name, (options.checkpoints / f"{name}.gguf").resolve(), golden)
-        goldens.add(suite, ingot, checkpoint, options.long)
-        determinism.add(suite, ingot, checkpoint, options.long)
-        if name == "smollm2":
-            readme.add(suite, ingot, checkpoint)
-            terminal.add(suite, ingot, checkpoint)
-            files.add(suite, ingot, checkpoint, options.long)
-            resources.add(suite, ingot, checkpoint, options.long)
-            service.add(suite, ingot, checkpoint, options.long)
-            embed.add(suite, ingot, checkpoint, options.long)
-            page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
-            engine_page.add(suite, ingot, checkpoint, options.junit.parent.resolve() / "page")
+    real = Real(options)
+    parts = {} if tiny_alone else {"real": real}
     if options.only is None:
-        # In parallel: each part is mostly one process with one thread, and none measures time.
-        parts = {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
-                 "scripted": scripted}
-        with concurrent.futures.ThreadPoolExecutor(2) as workers:
-            done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name), options.long)
-                    for name, part in parts.items()]
-        for part in done:
-            part.result()
+        parts |= {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
+                  "scripted": scripted}
+    # Two at once: none of the parts measures time.
+    with concurrent.futures.ThreadPoolExecutor(2) as workers:
+        done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name), options.long)
+                for name, part in parts.items()]
+    for part in done:
+        part.result()
+    real.add_alone(options.long)
     suite.write_junit(options.junit)
     return 1 if suite.failures() else 0
 
