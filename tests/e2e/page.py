@@ -126,7 +126,8 @@ class Checks:
         self.ask("What is a compiler? Two sentences.")
         page.wait("/ new of /.test(document.querySelector('.facts')?.innerText)", 60)
         facts = page.text(".facts")
-        assert re.search(r"\d+ tokens/s · first after .* · 40 new of \d+ tokens", facts), facts
+        # A busy browser reads the whole answer at once; the page then shows no rate.
+        assert re.search(r"^cut at the limit of tokens · (\d+ tokens/s · )?first after .* · 40 new of \d+ tokens", facts), facts
         messages = [{"role": "system", "content": "You are brief."}, {"role": "user", "content": "What is a compiler? Two sentences."}]
         expected = self.server.post("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 40})[2]
         expected = expected["choices"][0]["message"]["content"]

@@ -6,6 +6,7 @@ in which a scale is multiplied and the rounding that their table allows; `fast` 
 implemented here from their published layouts.
 """
 import json
+import shutil
 import struct
 
 import numpy
@@ -239,6 +240,7 @@ PACKINGS = {
 
 def write_model(folder, matrix, quantization):
     """`matrix` returns the tensors of a matrix, from its name and shape."""
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
     folder.mkdir(parents=True)
     random = numpy.random.default_rng(7)
     noise = lambda *shape: random.standard_normal(shape).astype(numpy.float32)
