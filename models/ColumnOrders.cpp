@@ -12,8 +12,8 @@
 // Projections of one input mostly have the same permutation: the first one's weight serves all, and so do
 // rows permuted by it.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/GroupedInts.h"
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
+#include "compiler/import/parts/GroupedInts.h"
 #include "models/ModelBuilder.h"
 #include "runtime/abi/Routes.h"
 

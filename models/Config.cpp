@@ -1,7 +1,7 @@
 //===- Config.cpp - Reading a model's configuration -----------------------===//
 #include "models/Config.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "models/KnownKeys.h"
 #include "models/ModelErrors.h"
 

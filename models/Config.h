@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "dialects/lm/LmDialect.h"
 
 #include "llvm/ADT/ArrayRef.h"

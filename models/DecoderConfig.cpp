@@ -1,7 +1,7 @@
 //===- DecoderConfig.cpp - Reads the settings of a decoder ----------------===//
 #include "models/Decoder.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 #include <cmath>
 #include <limits>

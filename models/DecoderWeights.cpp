@@ -2,7 +2,7 @@
 #include "models/Decoder.h"
 #include "models/ModelBuilder.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 //===- Family.cpp - The table of families ---------------------------------===//
 #include "models/Family.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "models/AddFamily.h"
 #include "models/Families.h"
 #include "models/ModelErrors.h"

@@ -2,7 +2,7 @@
 #include "models/KnownKeys.h"
 #include "models/Family.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 
 #include "llvm/ADT/StringRef.h"
 

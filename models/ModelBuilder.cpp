@@ -2,7 +2,7 @@
 // ModelTensors.cpp and ModelWeights.cpp take tensors from the checkpoint.
 //===----------------------------------------------------------------------===//
 #include "models/ModelBuilder.h"
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Model.h"

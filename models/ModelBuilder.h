@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Weights.h"
 #include "models/Config.h"

@@ -4,7 +4,7 @@
 // Each row may be taken only once, and after the last layer every row must have been taken: ignoring a tensor
 // silently would result in a wrong model.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
 

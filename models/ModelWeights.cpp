@@ -3,7 +3,7 @@
 // Each weight is an lm.weight before the first layer kind. Its source is a tensor or rows of tensors, or its
 // numbers are constants in the op.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
 

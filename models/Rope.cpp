@@ -1,7 +1,7 @@
 //===- Rope.cpp - Inverse frequencies of rotary position embedding --------===//
 #include "models/Rope.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 #include <algorithm>
 #include <cmath>

@@ -15,7 +15,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 AttentionShape::AttentionShape(kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
@@ -455,7 +455,7 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
+LogicalResult ingot::codegen::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op) {
   if (!kvFormat(op.getKv().getType().getFormat()).cpu)
     return op.emitOpError("expects a KV pool of ")
            << kvFormatNames(isOfCpus, "or") << " on CPUs, got " << op.getKv().getType();
@@ -467,7 +467,7 @@ LogicalResult ingot::cpu::emitAttention(KernelBuilder &k, kernel::AttentionOp op
   return success();
 }
 
-int64_t ingot::cpu::attentionScratchBytes(kernel::AttentionOp op) {
+int64_t ingot::codegen::cpu::attentionScratchBytes(kernel::AttentionOp op) {
   return op.getKv().getType().getFormat() == KvFormat::Int8 ? AttentionInt8Shape(op).bytes
                                                             : AttentionShape(op).bytes;
 }

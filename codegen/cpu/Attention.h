@@ -34,7 +34,7 @@
 
 #include "codegen/cpu/AttentionItem.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 struct AttentionShape {
   explicit AttentionShape(kernel::AttentionOp op);
@@ -55,4 +55,4 @@ struct AttentionShape {
 /// registers of half the size, takes 2 rows.
 constexpr int64_t kFloatRows = 12;
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 /// Bytes of L or 1 / s_V of a block, for one token or unmasked.
 static constexpr int64_t kBlockBytes = kAttentionBlock * 4;
@@ -468,7 +468,7 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitAttentionInt8(KernelBuilder &k, kernel::AttentionOp op) {
+LogicalResult ingot::codegen::cpu::emitAttentionInt8(KernelBuilder &k, kernel::AttentionOp op) {
   if (op.getKv().getType().getHeadDim() % 4 != 0)
     return op.emitOpError("expects heads of a multiple of 4 elements for a KV pool of int8, got ")
            << op.getKv().getType();

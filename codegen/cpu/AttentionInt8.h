@@ -43,7 +43,7 @@
 
 #include "codegen/cpu/AttentionItem.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Maximum rows of a register tile, at any ISA level. 6 x 4 sums and 4 vectors of K or V fill 32
 /// registers. AVX2 takes 2 rows.
@@ -68,4 +68,4 @@ struct AttentionInt8Shape {
 
 mlir::LogicalResult emitAttentionInt8(KernelBuilder &k, kernel::AttentionOp op);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

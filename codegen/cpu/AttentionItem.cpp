@@ -6,7 +6,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::RowKind;
 
 AttentionItem::AttentionItem(KernelBuilder &k, kernel::AttentionOp op, const AttentionState &state)

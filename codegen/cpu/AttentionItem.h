@@ -11,7 +11,7 @@
 #include "codegen/cpu/RowwiseLanes.h"
 #include "dialects/kernel/ops/Attention.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Lower than any score, also in the units of AttentionInt8.h. It is finite, so differences of two are not NaN
 /// (see Attention.h).
@@ -104,4 +104,4 @@ private:
   const AttentionState state;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

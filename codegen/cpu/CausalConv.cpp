@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::kConvChannels;
 
 namespace {
@@ -158,11 +158,11 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op) {
+LogicalResult ingot::codegen::cpu::emitCausalConv(KernelBuilder &k, kernel::CausalConvOp op) {
   CausalConvEmitter(k, op).emit();
   return success();
 }
 
-int64_t ingot::cpu::causalConvScratchBytes(kernel::CausalConvOp op) {
+int64_t ingot::codegen::cpu::causalConvScratchBytes(kernel::CausalConvOp op) {
   return op.historyRows() * kConvChannels * 4;
 }

@@ -25,9 +25,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-kernel::KernelShape ingot::cpu::kernelShape(kernel::FuncOp kernel) {
+kernel::KernelShape ingot::codegen::cpu::kernelShape(kernel::FuncOp kernel) {
   if (auto matmul = dyn_cast<kernel::MatmulOp>(kernel.anchor()))
     return matmulShape(matmul);
   if (!llvm::hasSingleElement(kernel.ops()))
@@ -141,9 +141,9 @@ private:
 };
 } // namespace
 
-FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
-                                                        const Isa &isa,
-                                                        const CodegenOptions &options) {
+FailureOr<std::vector<char>> ingot::codegen::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
+                                                                 const Isa &isa,
+                                                                 const CodegenOptions &options) {
   // What determines an object: the kernel as the generators read it, and the level with its LLVM CPU and features.
   struct Job {
     std::vector<std::string> key;
@@ -207,8 +207,8 @@ FailureOr<std::vector<char>> ingot::cpu::compileKernels(ArrayRef<kernel::FuncOp>
   return image;
 }
 
-FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa,
-                                               CodeText text) {
+FailureOr<std::string> ingot::codegen::cpu::printKernel(kernel::FuncOp kernel, const Isa &isa,
+                                                        CodeText text) {
   std::optional<CodeForm> form;
   if (text != CodeText::Mlir)
     form = text == CodeText::Llvm ? CodeForm::LlvmIr : CodeForm::Assembly;
@@ -220,7 +220,7 @@ FailureOr<std::string> ingot::cpu::printKernel(kernel::FuncOp kernel, const Isa 
   return printed;
 }
 
-int64_t ingot::cpu::scratchBytes(kernel::FuncOp kernel) {
+int64_t ingot::codegen::cpu::scratchBytes(kernel::FuncOp kernel) {
   return llvm::TypeSwitch<Operation *, int64_t>(kernel.anchor())
       .Case([](kernel::MatmulOp op) { return matmulScratchBytes(op); })
       .Case([](kernel::RowwiseOp op) { return rowwiseScratchBytes(op); })

@@ -24,7 +24,7 @@ namespace ingot::kernel {
 class FuncOp;
 }
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 struct CodegenOptions {
   unsigned threads = 1;                ///< number of threads that compile kernels
@@ -52,4 +52,4 @@ mlir::FailureOr<std::string> printKernel(kernel::FuncOp kernel, const Isa &isa, 
 /// Returns the bytes of scratch memory per thread that a kernel needs (0 for most), enough for every ISA level.
 int64_t scratchBytes(kernel::FuncOp kernel);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -21,7 +21,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::ActivationType;
 
 namespace {
@@ -177,10 +177,10 @@ void CustomEmitter::emitSpan(Value number) {
   });
 }
 
-LogicalResult ingot::cpu::emitCustom(KernelBuilder &k, kernel::CustomOp op) {
+LogicalResult ingot::codegen::cpu::emitCustom(KernelBuilder &k, kernel::CustomOp op) {
   return CustomEmitter(k, op).emit();
 }
 
-int64_t ingot::cpu::customScratchBytes(kernel::CustomOp op) {
+int64_t ingot::codegen::cpu::customScratchBytes(kernel::CustomOp op) {
   return op.getState() ? op.getState().getType().slotBytes() : 0;
 }

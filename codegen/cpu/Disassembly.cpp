@@ -21,7 +21,7 @@
 #include <mutex>
 
 using namespace llvm;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -138,7 +138,7 @@ std::string Reader::textOf(ArrayRef<uint8_t> code, uint64_t address) {
 
 } // namespace
 
-Expected<std::vector<DisassembledFunction>> ingot::cpu::disassemble(StringRef object) {
+Expected<std::vector<DisassembledFunction>> ingot::codegen::cpu::disassemble(StringRef object) {
   auto file = object::ObjectFile::createELFObjectFile(MemoryBufferRef(object, "code"));
   if (!file)
     return file.takeError();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 struct DisassembledFunction {
   std::string name, text; ///< one instruction per line; local jump labels: `.3`
@@ -18,4 +18,4 @@ struct DisassembledFunction {
 /// instructions of every ISA level. Fails if `object` is not such a shared object.
 llvm::Expected<std::vector<DisassembledFunction>> disassemble(llvm::StringRef object);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -22,7 +22,7 @@ class RouteOp;
 class RowwiseOp;
 } // namespace ingot::kernel
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 mlir::LogicalResult emitMatmul(KernelBuilder &k, kernel::MatmulOp op);
 mlir::LogicalResult emitRowwise(KernelBuilder &k, kernel::RowwiseOp op);
@@ -49,4 +49,4 @@ int64_t customScratchBytes(kernel::CustomOp op);
 int64_t routeScratchBytes(kernel::RouteOp op);
 int64_t groupRoutesScratchBytes(kernel::GroupRoutesOp op);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

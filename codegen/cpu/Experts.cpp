@@ -22,7 +22,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using lm::RouteNorm;
 using lm::RouteScore;
 
@@ -278,13 +278,15 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitRoute(KernelBuilder &k, kernel::RouteOp op) {
+LogicalResult ingot::codegen::cpu::emitRoute(KernelBuilder &k, kernel::RouteOp op) {
   RouteEmitter(k, op).emit();
   return success();
 }
-int64_t ingot::cpu::routeScratchBytes(kernel::RouteOp op) { return RouteScratch(op).bytes; }
+int64_t ingot::codegen::cpu::routeScratchBytes(kernel::RouteOp op) {
+  return RouteScratch(op).bytes;
+}
 
-LogicalResult ingot::cpu::emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op) {
+LogicalResult ingot::codegen::cpu::emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op) {
   const kernel::RoutesType type = op.getRoutes().getType();
   const int64_t used = type.getUsed();
   k.forEachItem([&](Value) {
@@ -326,11 +328,11 @@ LogicalResult ingot::cpu::emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesO
   });
   return success();
 }
-int64_t ingot::cpu::groupRoutesScratchBytes(kernel::GroupRoutesOp op) {
+int64_t ingot::codegen::cpu::groupRoutesScratchBytes(kernel::GroupRoutesOp op) {
   return roundUp(op.getRoutes().getType().getExperts() * 4, 64);
 }
 
-LogicalResult ingot::cpu::emitCombine(KernelBuilder &k, kernel::CombineOp op) {
+LogicalResult ingot::codegen::cpu::emitCombine(KernelBuilder &k, kernel::CombineOp op) {
   const int64_t used = op.getRoutes().getType().getUsed(),
                 rowBytes = op.getOutput().getType().rowBytes();
   VectorType f32x16 = k.vec(k.f32, kRowLanes);

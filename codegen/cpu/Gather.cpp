@@ -16,7 +16,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -348,7 +348,7 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitGather(KernelBuilder &k, kernel::GatherOp op) {
+LogicalResult ingot::codegen::cpu::emitGather(KernelBuilder &k, kernel::GatherOp op) {
   GatherEmitter(k, op).emit();
   return success();
 }

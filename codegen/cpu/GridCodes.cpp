@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 Value GridCodes::load(const TileRows &rows, const GroupPlace &group, int s) {
   return permutes(grid, k.isa) ? permuted(rows, group, s) : gathered(rows, group, s);

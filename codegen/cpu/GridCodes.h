@@ -17,7 +17,7 @@
 #include <map>
 #include <tuple>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 class GridCodes {
   using Value = mlir::Value;
@@ -70,4 +70,4 @@ private:
   std::map<Key, Value> made;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

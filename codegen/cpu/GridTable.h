@@ -3,7 +3,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Returns the address of a table with one 32-bit word per entry. If an entry has eight magnitudes, byte i holds
 /// magnitude i in its lower half and i + 4 in its upper half; if it has four, byte i holds magnitude i.
@@ -19,4 +19,4 @@ inline mlir::Value gridTable(KernelBuilder &k, const NumericFormat &format) {
   return k.constantWords("grid_" + std::string(format.name), words);
 }
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

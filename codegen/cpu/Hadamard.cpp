@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 /// Transforms pairs of lanes `distance` apart. A shuffle gives the partner; the upper lane of a pair is negated by
 /// flipping its sign bit.
@@ -24,8 +24,8 @@ static Value withinVector(KernelBuilder &k, Value x, int64_t distance) {
   return k.fadd(shuffle(k, x, x, partners), own);
 }
 
-KernelBuilder::Values ingot::cpu::hadamard(KernelBuilder &k, KernelBuilder::Values x,
-                                           int64_t headDim) {
+KernelBuilder::Values ingot::codegen::cpu::hadamard(KernelBuilder &k, KernelBuilder::Values x,
+                                                    int64_t headDim) {
   for (int64_t distance = 1; distance < kvInt8Block(headDim); distance *= 2) {
     if (distance < kRowLanes) {
       for (Value &v : x)

@@ -15,7 +15,7 @@
 
 #include <span>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// How the target multiplies u8 by s8 and sums products into int32 lanes.
 enum class DotKind : uint8_t { Vpdpbusd, Pmaddubsw };
@@ -74,4 +74,4 @@ std::span<const Isa *const> allIsas();
 /// Returns the level of that name, or nullptr if there is none.
 const Isa *isaNamed(std::string_view name);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -15,7 +15,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 KernelBuilder::KernelBuilder(ImplicitLocOpBuilder &b, const Isa &isa, Block &kernel,
                              func::FuncOp fn)

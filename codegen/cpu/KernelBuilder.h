@@ -27,7 +27,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 class KernelBuilder {
 public:
@@ -192,4 +192,4 @@ private:
   Values operands;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -46,8 +46,8 @@ static bool write(const std::string &path, llvm::StringRef bytes) {
   return good;
 }
 
-FailureOr<std::vector<char>> ingot::cpu::linkShared(ArrayRef<std::string> objects,
-                                                    std::string &problem) {
+FailureOr<std::vector<char>> ingot::codegen::cpu::linkShared(ArrayRef<std::string> objects,
+                                                             std::string &problem) {
   TemporaryFolder folder;
   if (!folder.made) {
     problem = "cannot create a temporary folder";

@@ -167,18 +167,18 @@ template <typename Op, Value (*emit)(Lanes &, Value)> struct Approximate : OpRew
 
 } // namespace
 
-void ingot::cpu::populateIngotMathPatterns(RewritePatternSet &patterns) {
+void ingot::codegen::cpu::populateIngotMathPatterns(RewritePatternSet &patterns) {
   patterns.add<Approximate<math::ExpOp, exp>, Approximate<math::TanhOp, tanh>,
                Approximate<math::ErfOp, erf>, Approximate<math::SinOp, sin>,
                Approximate<math::CosOp, cos>>(patterns.getContext());
 }
 
-Value ingot::cpu::emitExp(ImplicitLocOpBuilder &b, Value x) {
+Value ingot::codegen::cpu::emitExp(ImplicitLocOpBuilder &b, Value x) {
   Lanes lanes(b, x.getType());
   return exp(lanes, x);
 }
 
-Value ingot::cpu::emitExp2OfNonPositive(ImplicitLocOpBuilder &b, Value x) {
+Value ingot::codegen::cpu::emitExp2OfNonPositive(ImplicitLocOpBuilder &b, Value x) {
   Lanes v(b, x.getType());
   Value shifted = v.add(x, v.f32(kMagic)), r = v.sub(x, v.sub(shifted, v.f32(kMagic)));
   Value g = v.polynomial(r, {1.535318152e-4f, 1.339897281e-3f, 9.618438780e-3f, 5.550332367e-2f,
@@ -189,7 +189,7 @@ Value ingot::cpu::emitExp2OfNonPositive(ImplicitLocOpBuilder &b, Value x) {
   return v.select(v.test(arith::CmpFPredicate::OLT, x, v.f32(-126.0f)), v.f32(0.0f), scaled);
 }
 
-std::pair<Value, Value> ingot::cpu::emitCosSin(ImplicitLocOpBuilder &b, Value x) {
+std::pair<Value, Value> ingot::codegen::cpu::emitCosSin(ImplicitLocOpBuilder &b, Value x) {
   Lanes lanes(b, x.getType());
   Quarter quarter = reduceQuarter(lanes, x);
   return {ofQuarter(lanes, quarter, 1), ofQuarter(lanes, quarter, 0)};

@@ -17,7 +17,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Patterns that replace math.exp, tanh, erf, sin and cos on f32 (scalars and
 /// vectors). They emit none of these ops, so one walk is enough.
@@ -34,4 +34,4 @@ mlir::Value emitExp2OfNonPositive(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 /// Emits cosine and sine of f32 values, which share the argument reduction.
 std::pair<mlir::Value, mlir::Value> emitCosSin(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

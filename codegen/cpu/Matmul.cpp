@@ -35,7 +35,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::ActivationType;
 using kernel::RowKind;
 
@@ -85,7 +85,7 @@ static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
   return most * (op.getGated() ? 2 : 1);
 }
 
-int64_t ingot::cpu::matmulScratchBytes(kernel::MatmulOp op) {
+int64_t ingot::codegen::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
     return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
            unpackedBytes(op, isa) + MatmulKeys::scratchBytes(op) +
@@ -487,7 +487,7 @@ private:
 
 } // namespace
 
-kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
+kernel::KernelShape ingot::codegen::cpu::matmulShape(kernel::MatmulOp op) {
   if (isa<kernel::FusedType>(op.getX().getType()))
     return {"expects its activations to be in memory on CPUs"};
   if (op.getFused().size() > 1)
@@ -504,6 +504,6 @@ kernel::KernelShape ingot::cpu::matmulShape(kernel::MatmulOp op) {
   return shape;
 }
 
-LogicalResult ingot::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) {
+LogicalResult ingot::codegen::cpu::emitMatmul(KernelBuilder &k, kernel::MatmulOp op) {
   return MatmulEmitter(k, op).emit();
 }

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 // Scratch: i64 credit; for each row, f32 most (NaN: none yet) and i32 the same in integer order;
 // for each row, f32 r[groups].

@@ -48,7 +48,7 @@ namespace ingot::kernel {
 class MatmulOp;
 }
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 class CandidateFilter {
   using Value = mlir::Value;
@@ -85,4 +85,4 @@ private:
   Value scratch;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

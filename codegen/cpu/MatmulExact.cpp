@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -117,7 +117,7 @@ private:
 
 } // namespace
 
-KernelBuilder::Values ingot::cpu::emitExactLoop(KernelBuilder &k, const Tile &tile,
-                                                const PanelLayout &layout) {
+KernelBuilder::Values ingot::codegen::cpu::emitExactLoop(KernelBuilder &k, const Tile &tile,
+                                                         const PanelLayout &layout) {
   return ExactLoop(k, tile, layout).emit();
 }

@@ -31,7 +31,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -471,7 +471,7 @@ private:
 
 } // namespace
 
-KernelBuilder::Values ingot::cpu::emitFastLoop(KernelBuilder &k, const Tile &tile,
-                                               const PanelLayout &layout) {
+KernelBuilder::Values ingot::codegen::cpu::emitFastLoop(KernelBuilder &k, const Tile &tile,
+                                                        const PanelLayout &layout) {
   return FastLoop(k, tile, layout).emit();
 }

@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 /// Blocks of a panel per iteration of the loop.
 static constexpr int64_t kBlocksPerRound = 8;
@@ -56,8 +56,8 @@ static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, Weigh
                                        : k.bitAnd(pair, int64_t(int32_t(0xffff0000))));
 }
 
-KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile,
-                                                const PanelLayout &layout) {
+KernelBuilder::Values ingot::codegen::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile,
+                                                         const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
     SmallVector<Value> places = blocksAt(k, tile, layout, block);
@@ -79,8 +79,8 @@ KernelBuilder::Values ingot::cpu::emitFloatLoop(KernelBuilder &k, const Tile &ti
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
-KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
-                                                  const PanelLayout &layout) {
+KernelBuilder::Values ingot::codegen::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
+                                                           const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
   VectorType pairs = k.vec(k.bf16, 2 * k.lanes);
   auto emitRange = [&](Value block, int64_t count, KernelBuilder::Values sums) {
@@ -104,8 +104,8 @@ KernelBuilder::Values ingot::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
-void ingot::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count,
-                               int64_t columns) {
+void ingot::codegen::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count,
+                                        int64_t columns) {
   k.loop(k.word(0), count, k.word(1), [&](Value t) {
     Value source = k.at(from, k.mul(t, f32RowBytes(columns))),
           target = k.at(to, k.mul(t, bf16RowBytes(columns)));

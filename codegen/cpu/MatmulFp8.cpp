@@ -15,7 +15,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -92,7 +92,7 @@ private:
 
 } // namespace
 
-KernelBuilder::Values ingot::cpu::emitFp8Loop(KernelBuilder &k, const Tile &tile,
-                                              const PanelLayout &layout) {
+KernelBuilder::Values ingot::codegen::cpu::emitFp8Loop(KernelBuilder &k, const Tile &tile,
+                                                       const PanelLayout &layout) {
   return Fp8Loop(k, tile, layout).emit();
 }

@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 static constexpr int64_t kBytesOfRow = 2 * kPanelRows * 4;
 static constexpr int64_t kNothing = std::numeric_limits<int32_t>::min();

@@ -24,7 +24,7 @@ namespace ingot::kernel {
 class MatmulOp;
 }
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 class MatmulKeys {
   using Value = mlir::Value;
@@ -73,4 +73,4 @@ private:
   int64_t n;
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -20,7 +20,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// The place of the rows of one register: from row `row` + `part` on in the panel at `panel`.
 struct TileRows {
@@ -105,4 +105,4 @@ void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Val
                    int64_t columns);
 constexpr int64_t bf16RowBytes(int64_t columns) { return roundUp(columns * 2, 64); }
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -22,7 +22,7 @@
 #include <mutex>
 
 using namespace mlir;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 /// Returns whether the module has functions of a custom kernel in addition to the kernel (Custom.cpp).
 static bool hasBodies(ModuleOp module) {
@@ -97,8 +97,8 @@ static std::unique_ptr<llvm::TargetMachine> targetMachine(const Isa &isa) {
       target->createTargetMachine(triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_));
 }
 
-FailureOr<std::string> ingot::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form,
-                                            TimingScope &timing) {
+FailureOr<std::string> ingot::codegen::cpu::emitCode(ModuleOp module, const Isa &isa, CodeForm form,
+                                                     TimingScope &timing) {
   const bool bodies = hasBodies(module);
   TimingScope stage = timing.nest("lowering to the LLVM dialect");
   if (failed(lowerToLlvm(module)))

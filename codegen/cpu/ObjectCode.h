@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 enum class CodeForm { LlvmIr, Assembly, Object };
 
@@ -23,4 +23,4 @@ mlir::FailureOr<std::string> emitCode(mlir::ModuleOp module, const Isa &isa, Cod
 mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<std::string> objects,
                                               std::string &problem);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -6,7 +6,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 Value PanelCodes::line(const TileRows &rows, Value group, int64_t index) {
   return k.load(bytes, k.at(rows.at(k, group, 4), kPanelLine * index), 4 * k.lanes);

@@ -10,7 +10,7 @@
 
 #include "codegen/cpu/GridCodes.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 constexpr int kStepsOfGroup = 8; ///< steps of 4 values of K
 
@@ -71,4 +71,4 @@ private:
       digitsOf; ///< digits that steps share
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

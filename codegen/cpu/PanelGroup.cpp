@@ -8,9 +8,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-int ingot::cpu::stepsThatFit(const NumericFormat &format) {
+int ingot::codegen::cpu::stepsThatFit(const NumericFormat &format) {
   return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest()));
 }
 
@@ -146,8 +146,8 @@ static Value productsOf(KernelBuilder &k, Value q, Value s, int zeroPoint, int z
                    arith::OrIOp::create(k.b, k.bitAnd(even, 0xff), k.shiftLeft(odd, 8)));
 }
 
-void ingot::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, Value panel,
-                                   Value to) {
+void ingot::codegen::cpu::emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout,
+                                            Value panel, Value to) {
   const NumericFormat &format = numericFormat(layout.format);
   const UnpackedLayout unpacked(layout, k.isa);
   SmallVector<TileRows> rows;

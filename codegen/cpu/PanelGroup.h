@@ -26,7 +26,7 @@
 
 #include <optional>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Offsets of the arrays of an unpacked group; -1: it has no such array.
 struct UnpackedLayout {
@@ -145,4 +145,4 @@ private:
 void emitUnpackedPanel(KernelBuilder &k, const PanelLayout &layout, mlir::Value panel,
                        mlir::Value to);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

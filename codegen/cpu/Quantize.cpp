@@ -10,7 +10,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 /// Returns max |v| by lane, as the bits of an f32. The bits of non-negative floats have the order of
 /// integers.
@@ -145,14 +145,16 @@ Value storePlane(KernelBuilder &k, ArrayRef<Value> codes, Value scale, Value abo
 
 } // namespace
 
-void ingot::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row,
-                                     Value group, const Q8Row &layout) {
+void ingot::codegen::cpu::storeQuantizedGroup(KernelBuilder &k, ArrayRef<Value> values, Value row,
+                                              Value group, const Q8Row &layout) {
   Group high = quantize(k, values);
   storePlane(k, high.codes, high.scale, Value(), row, group, layout);
 }
 
-void ingot::cpu::storeQuantizedGroups(KernelBuilder &k, ArrayRef<KernelBuilder::Values> values,
-                                      ArrayRef<Value> rows, Value group, const Q8Row &layout) {
+void ingot::codegen::cpu::storeQuantizedGroups(KernelBuilder &k,
+                                               ArrayRef<KernelBuilder::Values> values,
+                                               ArrayRef<Value> rows, Value group,
+                                               const Q8Row &layout) {
   if (values.size() == 1)
     return storeQuantizedGroup(k, values.front(), rows.front(), group, layout);
   if (values.size() > size_t(k.lanes)) { // each row takes a lane
@@ -173,8 +175,8 @@ void ingot::cpu::storeQuantizedGroups(KernelBuilder &k, ArrayRef<KernelBuilder::
   }
 }
 
-void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value row, Value group,
-                                const Q8Row &layout) {
+void ingot::codegen::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value row,
+                                         Value group, const Q8Row &layout) {
   Group high = quantize(k, values);
   KernelBuilder::Values low = quantizeRest(k, values, high);
   Value sum = storePlane(k, high.codes, high.scale, Value(), row, group, layout);
@@ -182,15 +184,15 @@ void ingot::cpu::storeTwoPlanes(KernelBuilder &k, ArrayRef<Value> values, Value 
              k.at(row, layout.bytes), group, layout);
 }
 
-Value ingot::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
+Value ingot::codegen::cpu::roundToIntegers(KernelBuilder &k, Value sixteen) {
   SmallVector<Value> rounded;
   for (Value v : registersOf(k, sixteen))
     rounded.push_back(k.toNearestInts(v));
   return concatenate(k, std::move(rounded));
 }
 
-QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens, double least,
-                                           double most) {
+QuantizedVector ingot::codegen::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> sixteens,
+                                                    double least, double most) {
   KernelBuilder::Values registers = registersOf(k, sixteens);
   Value bits = k.maxLanesSigned(absoluteMaximum(k, registers)), amax = k.bitcast(k.f32, bits);
   QuantizedVector result;
@@ -215,7 +217,7 @@ QuantizedVector ingot::cpu::quantizeVector(KernelBuilder &k, ArrayRef<Value> six
   return result;
 }
 
-Value ingot::cpu::roundToBytes(KernelBuilder &k, ArrayRef<Value> sixteens) {
+Value ingot::codegen::cpu::roundToBytes(KernelBuilder &k, ArrayRef<Value> sixteens) {
   KernelBuilder::Values words;
   for (Value v : registersOf(k, sixteens))
     words.push_back(k.toNearestInts(v));

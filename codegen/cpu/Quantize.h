@@ -8,7 +8,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Quantises values 32*group … 32*group+31, given as registers in order (2 of 16 lanes or 4 of 8),
 /// and writes every field of that group into the q8 row of `layout` at `row`.
@@ -49,4 +49,4 @@ constexpr int64_t packedDword(int64_t first, int64_t lanes) {
   return first % lanes / 4 * 4 + first / lanes;
 }
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

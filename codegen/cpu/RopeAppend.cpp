@@ -34,7 +34,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
 namespace {
 
@@ -364,7 +364,7 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
+LogicalResult ingot::codegen::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   const KvFormatInfo &format = kvFormat(kv.getFormat());
   if (!format.cpu)
@@ -378,6 +378,6 @@ LogicalResult ingot::cpu::emitRopeAppend(KernelBuilder &k, kernel::RopeAppendOp 
 }
 
 /// One head, and room for a vector after it.
-int64_t ingot::cpu::ropeAppendScratchBytes(kernel::RopeAppendOp op) {
+int64_t ingot::codegen::cpu::ropeAppendScratchBytes(kernel::RopeAppendOp op) {
   return (roundUp(op.getKv().getType().getHeadDim(), kRowLanes) + kRowLanes) * 4;
 }

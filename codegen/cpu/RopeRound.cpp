@@ -5,9 +5,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-Type ingot::cpu::storedType(KernelBuilder &k, KvFormat element) {
+Type ingot::codegen::cpu::storedType(KernelBuilder &k, KvFormat element) {
   return element == KvFormat::F32 ? k.f32 : element == KvFormat::F16 ? k.f16 : k.i16;
 }
 
@@ -28,7 +28,7 @@ static Value roundToF16(KernelBuilder &k, Value v) {
   return arith::TruncFOp::create(k.b, k.shapedLike(v.getType(), k.f16), v);
 }
 
-Value ingot::cpu::roundToStored(KernelBuilder &k, Value v, KvFormat element) {
+Value ingot::codegen::cpu::roundToStored(KernelBuilder &k, Value v, KvFormat element) {
   return element == KvFormat::F32   ? v
          : element == KvFormat::F16 ? roundToF16(k, v)
                                     : roundToBF16(k, v);

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Returns the scalar type in which an element is stored and loaded (bf16 as i16).
 mlir::Type storedType(KernelBuilder &k, KvFormat element);
@@ -15,4 +15,4 @@ mlir::Type storedType(KernelBuilder &k, KvFormat element);
 /// Rounds f32 (a scalar or vector) to nearest even; f16 saturates at +-65504; NaN stays NaN.
 mlir::Value roundToStored(KernelBuilder &k, mlir::Value v, KvFormat element);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -15,9 +15,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-LogicalResult ingot::cpu::emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op) {
+LogicalResult ingot::codegen::cpu::emitRopeTable(KernelBuilder &k, kernel::RopeTableOp op) {
   int64_t count = op.getFrequencies().getType().rows(),
           rowBytes = op.getOutput().getType().rowBytes();
   VectorType f32x16 = k.vec(k.f32, kRowLanes);

@@ -4,7 +4,7 @@
 #include "codegen/cpu/KernelBuilder.h"
 #include "runtime/abi/Routes.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Addresses of the parts of the buffer (runtime/abi/Routes.h) for the number of tokens in the batch.
 struct RoutesView {
@@ -25,4 +25,4 @@ struct RoutesView {
   }
 };
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -27,7 +27,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::ActivationType;
 using kernel::RowKind;
 
@@ -198,11 +198,11 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cpu::emitRowwise(KernelBuilder &k, kernel::RowwiseOp op) {
+LogicalResult ingot::codegen::cpu::emitRowwise(KernelBuilder &k, kernel::RowwiseOp op) {
   if (op.getFused())
     return op.emitOpError("expects rows to write where it anchors a kernel");
   RowwiseEmitter(k, op).emit();
   return success();
 }
 
-int64_t ingot::cpu::rowwiseScratchBytes(kernel::RowwiseOp) { return 0; }
+int64_t ingot::codegen::cpu::rowwiseScratchBytes(kernel::RowwiseOp) { return 0; }

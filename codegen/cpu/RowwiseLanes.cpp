@@ -6,22 +6,22 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-Value ingot::cpu::firstLanesMask(KernelBuilder &k, int64_t count) {
+Value ingot::codegen::cpu::firstLanesMask(KernelBuilder &k, int64_t count) {
   SmallVector<bool> lanes(kRowLanes, false);
   std::fill_n(lanes.begin(), std::min(count, kRowLanes), true);
   return arith::ConstantOp::create(
       k.b, DenseElementsAttr::get(k.vec(k.b.getI1Type(), kRowLanes), lanes));
 }
 
-Value ingot::cpu::firstLanes(KernelBuilder &k, Value v, int64_t count) {
+Value ingot::codegen::cpu::firstLanes(KernelBuilder &k, Value v, int64_t count) {
   if (count >= kRowLanes)
     return v;
   return k.select(firstLanesMask(k, count), v, k.splat(v.getType(), 0));
 }
 
-Value ingot::cpu::loadFirst(KernelBuilder &k, Type element, Value from, int64_t count) {
+Value ingot::codegen::cpu::loadFirst(KernelBuilder &k, Type element, Value from, int64_t count) {
   VectorType type = k.vec(element, kRowLanes);
   if (count >= kRowLanes)
     return k.load(type, from);
@@ -30,14 +30,14 @@ Value ingot::cpu::loadFirst(KernelBuilder &k, Type element, Value from, int64_t 
                                     uint32_t(element.getIntOrFloatBitWidth() / 8));
 }
 
-void ingot::cpu::storeFirst(KernelBuilder &k, Value v, Value to, int64_t count) {
+void ingot::codegen::cpu::storeFirst(KernelBuilder &k, Value v, Value to, int64_t count) {
   if (count >= kRowLanes)
     return k.store(v, to);
   uint32_t align = getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() / 8;
   LLVM::MaskedStoreOp::create(k.b, v, to, firstLanesMask(k, count), align);
 }
 
-KernelBuilder::Values ingot::cpu::registersOf(KernelBuilder &k, ValueRange sixteens) {
+KernelBuilder::Values ingot::codegen::cpu::registersOf(KernelBuilder &k, ValueRange sixteens) {
   if (k.lanes == kRowLanes)
     return KernelBuilder::Values(sixteens.begin(), sixteens.end());
   KernelBuilder::Values registers;
@@ -47,17 +47,17 @@ KernelBuilder::Values ingot::cpu::registersOf(KernelBuilder &k, ValueRange sixte
   return registers;
 }
 
-Value ingot::cpu::meanOf(KernelBuilder &k, ValueRange sixteens, int64_t n) {
+Value ingot::codegen::cpu::meanOf(KernelBuilder &k, ValueRange sixteens, int64_t n) {
   Value sum = k.splat(k.vec(k.f32, kRowLanes), 0);
   for (Value v : sixteens)
     sum = k.fadd(sum, v);
   return k.fdiv(k.sumLanes(sum), k.splat(k.f32, double(n)));
 }
 
-Value ingot::cpu::meanOfSquares(KernelBuilder &k, ValueRange sixteens, int64_t n) {
+Value ingot::codegen::cpu::meanOfSquares(KernelBuilder &k, ValueRange sixteens, int64_t n) {
   return meanOf(k, llvm::map_to_vector(sixteens, [&](Value v) { return k.fmul(v, v); }), n);
 }
 
-Value ingot::cpu::shuffle(KernelBuilder &k, Value a, Value c, ArrayRef<int64_t> lanes) {
+Value ingot::codegen::cpu::shuffle(KernelBuilder &k, Value a, Value c, ArrayRef<int64_t> lanes) {
   return vector::ShuffleOp::create(k.b, a, c, lanes);
 }

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/KernelBuilder.h"
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 constexpr int64_t kRowLanes = 16;
 constexpr int64_t kVectorBytes = kRowLanes * 4;
@@ -34,4 +34,4 @@ mlir::Value meanOfSquares(KernelBuilder &k, mlir::ValueRange sixteens, int64_t n
 /// vector.shuffle of two vectors.
 mlir::Value shuffle(KernelBuilder &k, mlir::Value a, mlir::Value c, llvm::ArrayRef<int64_t> lanes);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-void ingot::cpu::runOnThreads(size_t threads, llvm::function_ref<void()> work) {
+void ingot::codegen::cpu::runOnThreads(size_t threads, llvm::function_ref<void()> work) {
   std::vector<std::jthread> others; // joins at the end, whatever happens before
   others.reserve(threads);
   try {

@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::RowKind;
 
 namespace {
@@ -62,11 +62,11 @@ static AttentionSizes sizesOf(kernel::AttentionOp op) {
           int64_t(op.getWindow()), kv.getFormat() == KvFormat::FP8};
 }
 
-int64_t ingot::cuda::workspaceBytes(kernel::AttentionOp op) {
+int64_t ingot::codegen::cuda::workspaceBytes(kernel::AttentionOp op) {
   return sizesOf(op).splits() ? sizesOf(op).workspace() : 0;
 }
 
-SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
+SharedAttention ingot::codegen::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
   SharedAttention shared;
   for (kernel::FuncOp kernel : kernels) {
     auto op = dyn_cast<kernel::AttentionOp>(kernel.anchor());
@@ -79,7 +79,7 @@ SharedAttention ingot::cuda::sharedAttention(ArrayRef<kernel::FuncOp> kernels) {
   return shared;
 }
 
-LogicalResult ingot::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) {
+LogicalResult ingot::codegen::cuda::emitAttention(KernelText &k, kernel::AttentionOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   kernel::ActivationType output = op.getOutput().getType();
   if (kv.getFormat() != KvFormat::BF16 && kv.getFormat() != KvFormat::FP8)

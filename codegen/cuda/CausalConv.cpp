@@ -4,9 +4,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
-LogicalResult ingot::cuda::emitCausalConv(KernelText &k, kernel::CausalConvOp op) {
+LogicalResult ingot::codegen::cuda::emitCausalConv(KernelText &k, kernel::CausalConvOp op) {
   const int64_t channels = op.getX().getType().getN();
   k.include("causal_conv.cuh");
   k.name(op.getX(), "x");

@@ -7,7 +7,7 @@
 #include "dialects/kernel/KernelOps.h"
 
 #include "runtime/abi/KernelAbi.h"
-#include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/DummyWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,28 +17,26 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 // device/batch.cuh repeats these layouts.
-static_assert(cpu::kPageTokens == 32 && sizeof(cpu::AttentionTile) == 16 &&
-              sizeof(AttentionSplit) == 32 && offsetof(AttentionSplit, slot) == 20 &&
-              offsetof(cpu::BatchView, splits) == 112 &&
-              offsetof(cpu::BatchView, promptTiles) == 128 && offsetof(cpu::BatchView, ids) == 32 &&
-              offsetof(cpu::BatchView, blockTable) == 72 &&
-              offsetof(cpu::BatchView, earlierIds) == 88 &&
-              offsetof(cpu::BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
+static_assert(kPageTokens == 32 && sizeof(AttentionTile) == 16 && sizeof(AttentionSplit) == 32 &&
+              offsetof(AttentionSplit, slot) == 20 && offsetof(BatchView, splits) == 112 &&
+              offsetof(BatchView, promptTiles) == 128 && offsetof(BatchView, ids) == 32 &&
+              offsetof(BatchView, blockTable) == 72 && offsetof(BatchView, earlierIds) == 88 &&
+              offsetof(BatchView, sampling) == 96 && sizeof(RowSampling) == 40 &&
               offsetof(RowSampling, least) == 16 && offsetof(RowSampling, topP) == 32 &&
-              offsetof(cpu::BatchView, stateSpans) == 136 &&
-              offsetof(cpu::BatchView, stateWrites) == 152 && sizeof(StateSpan) == 24 &&
-              offsetof(StateSpan, firstWrite) == 12 && sizeof(StateWrite) == 8);
+              offsetof(BatchView, stateSpans) == 136 && offsetof(BatchView, stateWrites) == 152 &&
+              sizeof(StateSpan) == 24 && offsetof(StateSpan, firstWrite) == 12 &&
+              sizeof(StateWrite) == 8);
 
-lm::WeightLayout ingot::cuda::matrixLayout(Operation *consumer) {
+lm::WeightLayout ingot::codegen::cuda::matrixLayout(Operation *consumer) {
   auto matmul = dyn_cast<kernel::MatmulOp>(consumer);
   return matmul && matmul.xType().getKind() == kernel::RowKind::F32 ? lm::WeightLayout::Panel32
                                                                     : lm::WeightLayout::Fragment16;
 }
 
-kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
+kernel::KernelShape ingot::codegen::cuda::kernelShape(kernel::FuncOp kernel) {
   Operation *anchor = kernel.anchor();
   if (auto matmul = dyn_cast<kernel::MatmulOp>(anchor)) {
     const MatmulShape shape(matmul);
@@ -58,7 +56,8 @@ kernel::KernelShape ingot::cuda::kernelShape(kernel::FuncOp kernel) {
   return shape;
 }
 
-FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const EmitOptions &options) {
+FailureOr<CudaProgram> ingot::codegen::cuda::emitKernel(kernel::FuncOp kernel,
+                                                        const EmitOptions &options) {
   if (failed(kernel::expectLayout(kernel, matrixLayout(kernel.anchor()))))
     return failure();
   if (std::string why = kernelShape(kernel).refused; !why.empty())
@@ -88,7 +87,7 @@ FailureOr<CudaProgram> ingot::cuda::emitKernel(kernel::FuncOp kernel, const Emit
   return k.finish();
 }
 
-CudaProgram ingot::cuda::seedProgram(WeightFormat format) {
+CudaProgram ingot::codegen::cuda::seedProgram(WeightFormat format) {
   const SeedScales made = seedScales(format);
   CudaProgram program;
   program.name = "seed_" + std::string(numericFormat(format).name);
@@ -123,9 +122,10 @@ static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc 
 }
 
 FailureOr<std::vector<std::vector<CompiledProgram>>>
-ingot::cuda::compilePrograms(ArrayRef<CudaProgram> programs, ArrayRef<std::string> architectures,
-                             unsigned threads, std::string &problem, ObjectCache *cache,
-                             const std::function<void(llvm::StringRef)> &underWay) {
+ingot::codegen::cuda::compilePrograms(ArrayRef<CudaProgram> programs,
+                                      ArrayRef<std::string> architectures, unsigned threads,
+                                      std::string &problem, ObjectCache *cache,
+                                      const std::function<void(llvm::StringRef)> &underWay) {
   const Nvrtc *nvrtc = Nvrtc::get(problem);
   if (!nvrtc)
     return failure();

@@ -24,7 +24,7 @@ namespace ingot::kernel {
 class FuncOp;
 }
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// ceil(base * multiply / divide), where base is a count of the step's batch, or 1 for Constant. A
 /// kernel with a variant over Shares also has one over PromptTiles, and a step launches both
@@ -145,4 +145,4 @@ mlir::FailureOr<std::vector<char>> compileForEmulator(llvm::ArrayRef<CudaProgram
                                                       const EmulatorOptions &options,
                                                       std::string &problem);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

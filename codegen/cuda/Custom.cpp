@@ -17,7 +17,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 
 static constexpr uint32_t kThreads = 128;
@@ -29,7 +29,7 @@ static int64_t stateValues(kernel::CustomOp op) {
   return op.getState() ? op.getState().getType().getLayout().getStreams().front().values() : 0;
 }
 
-std::string ingot::cuda::refusalOf(kernel::CustomOp op) {
+std::string ingot::codegen::cuda::refusalOf(kernel::CustomOp op) {
   const int64_t values = stateValues(op);
   return values <= kMostStateValues ? ""
                                     : "has a state of " + std::to_string(values) + " values; " +
@@ -126,7 +126,7 @@ static void emitSpan(KernelText &k, kernel::CustomOp op) {
   k.write("}");
 }
 
-LogicalResult ingot::cuda::emitCustom(KernelText &k, kernel::CustomOp op) {
+LogicalResult ingot::codegen::cuda::emitCustom(KernelText &k, kernel::CustomOp op) {
   k.include("batch.cuh");
   k.include("region_math.cuh");
   k.prelude(llvm::formatv("constexpr i32 kThreads = {0};\n{3}namespace outside {{\n"

@@ -3,7 +3,7 @@
 
 #include <span>
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// `name` is the name by which a kernel includes the header.
 struct EmbeddedHeader {
@@ -16,4 +16,4 @@ std::span<const EmbeddedHeader> deviceHeaders();
 /// emulator/kernel/*.cuh and the entry points of the emulator.
 std::span<const EmbeddedHeader> emulatorHeaders();
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -26,7 +26,7 @@ class RouteOp;
 class RowwiseOp;
 } // namespace ingot::kernel
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 mlir::LogicalResult emitMatmul(KernelText &k, kernel::MatmulOp op, const EmitOptions &options);
 mlir::LogicalResult emitRowwise(KernelText &k, kernel::RowwiseOp op);
@@ -53,4 +53,4 @@ std::string refusalOf(kernel::CustomOp op);
 std::string refusalOf(kernel::RouteOp op);
 std::string refusalOf(kernel::GroupRoutesOp op);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

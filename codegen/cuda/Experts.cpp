@@ -6,7 +6,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 // device/routes.cuh repeats this layout, in 32-bit words.
 static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
@@ -24,17 +24,17 @@ static std::string refusalOf(kernel::RoutesType type) {
   return llvm::formatv("expects at most {0} of {1} experts for a token on GPUs, got {2} of {3}",
                        kMost.expertsUsed, kMost.experts, type.getUsed(), type.getExperts());
 }
-std::string ingot::cuda::refusalOf(kernel::RouteOp op) {
+std::string ingot::codegen::cuda::refusalOf(kernel::RouteOp op) {
   if (int64_t(op.getGroups()) > kMost.expertGroups)
     return llvm::formatv("expects at most {0} groups of experts on GPUs, got {1}",
                          kMost.expertGroups, op.getGroups());
   return ::refusalOf(op.routesType());
 }
-std::string ingot::cuda::refusalOf(kernel::GroupRoutesOp op) {
+std::string ingot::codegen::cuda::refusalOf(kernel::GroupRoutesOp op) {
   return ::refusalOf(op.getRoutes().getType());
 }
 
-LogicalResult ingot::cuda::emitRoute(KernelText &k, kernel::RouteOp op) {
+LogicalResult ingot::codegen::cuda::emitRoute(KernelText &k, kernel::RouteOp op) {
   const kernel::RoutesType type = op.routesType();
   auto number = [](const APFloat &value) { return floatText(value.convertToFloat()); };
   auto truth = [](bool value) { return value ? "true" : "false"; };
@@ -67,7 +67,7 @@ LogicalResult ingot::cuda::emitRoute(KernelText &k, kernel::RouteOp op) {
   return success();
 }
 
-LogicalResult ingot::cuda::emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp op) {
+LogicalResult ingot::codegen::cuda::emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp op) {
   const kernel::RoutesType type = op.getRoutes().getType();
   int64_t warps = 32; // counts take 32 KB at most
   while (warps * type.getExperts() > 8192)
@@ -83,7 +83,7 @@ LogicalResult ingot::cuda::emitGroupRoutes(KernelText &k, kernel::GroupRoutesOp 
   return success();
 }
 
-LogicalResult ingot::cuda::emitCombine(KernelText &k, kernel::CombineOp op) {
+LogicalResult ingot::codegen::cuda::emitCombine(KernelText &k, kernel::CombineOp op) {
   const kernel::ActivationType rows = op.getOutput().getType();
   k.include("experts.cuh");
   k.name(op.getX(), "x");

@@ -22,7 +22,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 namespace {
 
@@ -221,8 +221,8 @@ private:
 
 } // namespace
 
-FailureOr<std::vector<char>> ingot::cuda::compileForEmulator(ArrayRef<CudaProgram> programs,
-                                                             const EmulatorOptions &options,
-                                                             std::string &problem) {
+FailureOr<std::vector<char>>
+ingot::codegen::cuda::compileForEmulator(ArrayRef<CudaProgram> programs,
+                                         const EmulatorOptions &options, std::string &problem) {
   return HostCompiler(options, problem).compile(programs);
 }

@@ -15,7 +15,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 using kernel::RowKind;
 
@@ -158,7 +158,7 @@ std::string KernelText::define(Operation *op, ArrayRef<std::string> operands,
 // Names of numbers, formats and types
 //===----------------------------------------------------------------------===//
 
-std::string ingot::cuda::floatText(double value) {
+std::string ingot::codegen::cuda::floatText(double value) {
   if (std::isinf(value) || std::isnan(value))
     return llvm::formatv("as_f32({0:x}u)", llvm::bit_cast<uint32_t>(float(value)));
   char text[64];
@@ -182,7 +182,7 @@ static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
     {WeightFormat::Int4G64, "Int4G64"}, {WeightFormat::Int4G128, "Int4G128"},
 };
 
-std::string ingot::cuda::formatText(WeightFormat id) {
+std::string ingot::codegen::cuda::formatText(WeightFormat id) {
   switch (id) {
   case WeightFormat::F32:
     return "BF16"; // F32 weights are packed as bf16
@@ -220,14 +220,14 @@ std::string ingot::cuda::formatText(WeightFormat id) {
   return text + (format.floatSubScales ? ">, true>" : ">>");
 }
 
-StringRef ingot::cuda::panelText(WeightFormat format) {
+StringRef ingot::codegen::cuda::panelText(WeightFormat format) {
   assert(numericFormat(format).isFloat() && "codes are multiplied by rows of bf16");
   return format == WeightFormat::F32    ? "PanelF32"
          : format == WeightFormat::BF16 ? "PanelBF16"
                                         : "PanelF16";
 }
 
-StringRef ingot::cuda::elementText(Type type) {
+StringRef ingot::codegen::cuda::elementText(Type type) {
   if (auto rows = dyn_cast<ActivationType>(type))
     return rows.getKind() == RowKind::F32    ? "float"
            : rows.getKind() == RowKind::BF16 ? "u16"
@@ -241,7 +241,7 @@ StringRef ingot::cuda::elementText(Type type) {
   return "u8";
 }
 
-int64_t ingot::cuda::rowStride(ActivationType rows) {
+int64_t ingot::codegen::cuda::rowStride(ActivationType rows) {
   int64_t bytes = rows.getKind() == RowKind::F32 ? 4 : rows.getKind() == RowKind::Key ? 8 : 2;
   return rows.rowBytes() / bytes;
 }

@@ -10,7 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 class KernelText {
 public:
@@ -91,4 +91,4 @@ llvm::StringRef elementText(mlir::Type type);
 /// The number of values from one row to the next.
 int64_t rowStride(kernel::ActivationType rows);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -31,7 +31,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 
 LogicalResult MatmulEmitter::emit() {
@@ -239,8 +239,8 @@ void MatmulEmitter::emitPadding(ArrayRef<int64_t> starts, int64_t tokens, bool a
   }
 }
 
-LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
-                                       const EmitOptions &options) {
+LogicalResult ingot::codegen::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
+                                                const EmitOptions &options) {
   bool ofRows = op.getExtent() == kernel::Extent::Rows;
   LaunchExtent::Base base = ofRows ? LaunchExtent::Rows : LaunchExtent::Tokens;
   k.include("fp8_rows.cuh");
@@ -257,7 +257,7 @@ LogicalResult ingot::cuda::emitFp8Rows(KernelText &k, kernel::Fp8RowsOp op,
   return success();
 }
 
-LogicalResult ingot::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op,
-                                      const EmitOptions &options) {
+LogicalResult ingot::codegen::cuda::emitMatmul(KernelText &k, kernel::MatmulOp op,
+                                               const EmitOptions &options) {
   return MatmulEmitter(k, op, options).emit();
 }

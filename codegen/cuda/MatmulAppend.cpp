@@ -6,7 +6,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 void MatmulEmitter::emitHeads() {
   kernel::KvPoolType kv = append.getKv().getType();

@@ -13,7 +13,7 @@
 #include "codegen/cuda/Emitters.h"
 #include "codegen/cuda/MatmulPrologue.h"
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// A family of main loops: matmul_f32 (for few tokens, and for many), matmul_decode (Few: on rows that
 /// the block computes), matmul_prefill, matmul_wgmma, matmul_wgmma_fp8.
@@ -118,4 +118,4 @@ private:
   MatmulPrologue prologue;
 };
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

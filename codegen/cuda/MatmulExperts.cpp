@@ -3,7 +3,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 void MatmulEmitter::emitExpertVariants() {
   const int64_t experts = op.experts(), used = op.rowsOfToken();

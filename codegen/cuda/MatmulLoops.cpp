@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 int64_t MatmulEmitter::wgmmaTokens() const {
   return llvm::all_of(segments, [](const Segment &s) { return numericFormat(s.format).isFloat(); })

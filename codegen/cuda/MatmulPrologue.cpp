@@ -13,7 +13,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
 /// The columns of one mma: the largest number of tokens that a block computes.
 static constexpr int64_t kMostTokens = 8;
@@ -123,7 +123,7 @@ private:
 
 } // namespace
 
-FailureOr<MatmulPrologue> ingot::cuda::emitPrologue(KernelText &k, kernel::RowwiseOp rows,
-                                                    const MatmulShape &shape) {
+FailureOr<MatmulPrologue> ingot::codegen::cuda::emitPrologue(KernelText &k, kernel::RowwiseOp rows,
+                                                             const MatmulShape &shape) {
   return PrologueEmitter(k, rows, shape).emit();
 }

@@ -8,7 +8,7 @@ namespace ingot::kernel {
 class RowwiseOp;
 }
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// The call that a projection makes if its x is a fused value, `compute_x(shared, first,
 /// rows{arguments}, batch)`, and the shared memory that the call needs.
@@ -23,4 +23,4 @@ struct MatmulPrologue {
 mlir::FailureOr<MatmulPrologue> emitPrologue(KernelText &k, kernel::RowwiseOp rows,
                                              const MatmulShape &shape);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -9,7 +9,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::RowKind;
 
 MatmulShape::MatmulShape(kernel::MatmulOp op) {

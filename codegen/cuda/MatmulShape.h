@@ -10,7 +10,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 struct MatmulShape {
   explicit MatmulShape(kernel::MatmulOp op);
@@ -37,4 +37,4 @@ private:
   int64_t mostProduced(kernel::MatmulOp op) const;
 };
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

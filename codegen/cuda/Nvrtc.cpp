@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using llvm::StringRef;
 
 /// The functions of nvrtc.h that Ingot uses.

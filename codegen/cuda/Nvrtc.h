@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// The resource usage that ptxas reports for one kernel.
 struct KernelResources {
@@ -57,4 +57,4 @@ private:
   std::string libraryPath;
 };
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -4,9 +4,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
-LogicalResult ingot::cuda::emitRopeTable(KernelText &k, kernel::RopeTableOp op) {
+LogicalResult ingot::codegen::cuda::emitRopeTable(KernelText &k, kernel::RopeTableOp op) {
   k.include("rope.cuh");
   k.name(op.getFrequencies(), "frequencies");
   k.name(op.getOutput(), "table", /*written=*/true);
@@ -17,7 +17,7 @@ LogicalResult ingot::cuda::emitRopeTable(KernelText &k, kernel::RopeTableOp op) 
   return success();
 }
 
-LogicalResult ingot::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op) {
+LogicalResult ingot::codegen::cuda::emitRopeAppend(KernelText &k, kernel::RopeAppendOp op) {
   kernel::KvPoolType kv = op.getKv().getType();
   bool fp8 = kv.getFormat() == KvFormat::FP8;
   if (!fp8 && kv.getFormat() != KvFormat::BF16)

@@ -6,11 +6,11 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 
-std::string ingot::cuda::elementAt(const KernelText &k, Value memory, StringRef row,
-                                   StringRef index) {
+std::string ingot::codegen::cuda::elementAt(const KernelText &k, Value memory, StringRef row,
+                                            StringRef index) {
   auto rows = dyn_cast<ActivationType>(memory.getType());
   if (!rows)
     return (k.nameOf(memory) + "[" + index + "]").str();

@@ -18,7 +18,7 @@
 
 #include "llvm/ADT/DenseSet.h"
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// The number of warps that a statistic over n values is split among.
 inline int64_t rowWarps(int64_t n) { return n >= 1024 ? 8 : 4; }
@@ -66,4 +66,4 @@ private:
 std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row,
                       llvm::StringRef index = "i");
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 using kernel::RowKind;
 
@@ -130,13 +130,13 @@ private:
 
 } // namespace
 
-LogicalResult ingot::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) {
+LogicalResult ingot::codegen::cuda::emitRowwise(KernelText &k, kernel::RowwiseOp op) {
   if (op.getFused())
     return op.emitOpError("expects rows to write where it anchors a kernel");
   return RowwiseEmitter(k, op).emit();
 }
 
-LogicalResult ingot::cuda::emitGather(KernelText &k, kernel::GatherOp op) {
+LogicalResult ingot::codegen::cuda::emitGather(KernelText &k, kernel::GatherOp op) {
   lm::WeightType weight = op.getWeight().getType();
   k.include("gather.cuh");
   k.name(op.getWeight(), "w");

@@ -8,9 +8,9 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
-LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
+LogicalResult ingot::codegen::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
   constexpr uint32_t threads = 256;
   k.include("sample.cuh");
   k.name(op.getLogits(), "logits");
@@ -23,7 +23,7 @@ LogicalResult ingot::cuda::emitArgmax(KernelText &k, kernel::ArgmaxOp op) {
   return success();
 }
 
-LogicalResult ingot::cuda::emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op) {
+LogicalResult ingot::codegen::cuda::emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op) {
   k.include("sample.cuh");
   k.name(op.getKeys(), "keys", /*written=*/true);
   k.name(op.getIds(), "ids", /*written=*/true);
@@ -33,7 +33,7 @@ LogicalResult ingot::cuda::emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishO
   return success();
 }
 
-int64_t ingot::cuda::drawSumsBytes(int64_t vocabulary) { // device/draw.cuh: DrawSums
+int64_t ingot::codegen::cuda::drawSumsBytes(int64_t vocabulary) { // device/draw.cuh: DrawSums
   const int64_t bins = 1024, blocks = (vocabulary + 255) / 256;
   return roundUp(bins * 8 + 8 + blocks * 8 + bins * 4, 64);
 }
@@ -53,7 +53,7 @@ static LogicalResult nameSums(KernelText &k, Operation *op, Value logits, Value 
   return success();
 }
 
-LogicalResult ingot::cuda::emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op) {
+LogicalResult ingot::codegen::cuda::emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op) {
   if (failed(nameSums(k, op, op.getLogits(), op.getSums())))
     return failure();
   k.name(op.getKeys(), "keys");
@@ -66,7 +66,7 @@ LogicalResult ingot::cuda::emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op) 
   return success();
 }
 
-LogicalResult ingot::cuda::emitDrawIds(KernelText &k, kernel::DrawIdsOp op) {
+LogicalResult ingot::codegen::cuda::emitDrawIds(KernelText &k, kernel::DrawIdsOp op) {
   if (failed(nameSums(k, op, op.getLogits(), op.getSums())))
     return failure();
   k.name(op.getKeys(), "keys", /*written=*/true);

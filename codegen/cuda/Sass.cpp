@@ -17,10 +17,10 @@
 #include <optional>
 
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using llvm::StringRef;
 
-std::string cuda::findDisassembler() {
+std::string codegen::cuda::findDisassembler() {
   std::string ignored;
   if (const Nvrtc *nvrtc = Nvrtc::get(ignored)) {
     const StringRef folder = llvm::sys::path::parent_path(nvrtc->path());
@@ -59,8 +59,8 @@ static std::vector<SassFunction> functionsOf(StringRef listing) {
   return functions;
 }
 
-bool cuda::disassembleCubin(const std::string &disassembler, StringRef cubin,
-                            std::vector<SassFunction> &functions, std::string &problem) {
+bool codegen::cuda::disassembleCubin(const std::string &disassembler, StringRef cubin,
+                                     std::vector<SassFunction> &functions, std::string &problem) {
   llvm::SmallString<128> file, listing;
   int descriptor;
   auto fail = [&](const std::string &why) {
@@ -90,7 +90,7 @@ bool cuda::disassembleCubin(const std::string &disassembler, StringRef cubin,
   return true;
 }
 
-size_t cuda::sizeOfElf(StringRef bytes) {
+size_t codegen::cuda::sizeOfElf(StringRef bytes) {
   using namespace llvm::ELF;
   Elf64_Ehdr header;
   if (bytes.size() < sizeof header || !bytes.starts_with(StringRef(ElfMagic, 4)))

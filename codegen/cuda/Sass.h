@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// A function of a cubin.
 struct SassFunction {
@@ -32,4 +32,4 @@ bool disassembleCubin(const std::string &disassembler, llvm::StringRef cubin,
 /// Returns the size of the ELF file at the start of `bytes`; 0 if there is none.
 size_t sizeOfElf(llvm::StringRef bytes);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

@@ -1,8 +1,9 @@
 //===- CachePlace.cpp - See CachePlace.h ----------------------------------===//
 #include "compiler/driver/CachePlace.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "runtime/engine/CacheName.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 //===- CachePlace.h - Place of an engine in the cache ---------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
+#include "compiler/options/Options.h"
 
 namespace ingot::compiler {
 

@@ -1,7 +1,7 @@
 //===- CheckPacked.h - Check of packed weights against the checkpoint --------===//
 #pragma once
 
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include <cstddef>

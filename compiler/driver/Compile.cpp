@@ -14,15 +14,16 @@
 // with the IR of any phase (PhaseText.h).
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Compile.h"
-#include "compiler/console/OutputPlace.h"
-#include "compiler/console/RecipeFile.h"
 #include "compiler/driver/CachePlace.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/PhaseText.h"
 #include "compiler/driver/Remarks.h"
+#include "compiler/options/OutputPlace.h"
+#include "compiler/options/RecipeFile.h"
 #include "passes/patterns/OurPatterns.h"
 
+#include "compiler/options/PhaseOptions.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"

@@ -1,7 +1,7 @@
 //===- Compile.h - From a checkpoint to an engine, phase by phase ---------===//
 #pragma once
 
-#include "compiler/console/Options.h"
+#include "compiler/options/Options.h"
 
 namespace ingot::compiler {
 

@@ -1,7 +1,7 @@
 //===- Diagnostics.h - MLIR diagnostics of a compilation -------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
+#include "compiler/options/Options.h"
 #include "runtime/error/Error.h"
 
 #include "mlir/Support/LLVM.h"

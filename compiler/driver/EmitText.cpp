@@ -1,7 +1,7 @@
 //===- EmitText.cpp - See EmitText.h --------------------------------------===//
 #include "compiler/driver/EmitText.h"
-#include "compiler/console/OutputPlace.h"
 #include "compiler/driver/BriefText.h"
+#include "compiler/options/OutputPlace.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Model.h"
 #include "runtime/error/Suggest.h"

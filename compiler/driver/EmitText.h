@@ -1,7 +1,7 @@
 //===- EmitText.h - A stage of the compilation as text ----------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
+#include "compiler/options/Options.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "runtime/error/Error.h"
 

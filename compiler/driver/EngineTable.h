@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/engine/EngineWriter.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "dialects/plan/PlanDialect.h"
 
 #include <optional>
@@ -37,7 +37,7 @@ std::unique_ptr<fb::ModelT> describeModel(const std::string &name, plan::Program
 
 /// Returns the jobs that fill the segment of the stored weights. Without a seed they pack the rows of the
 /// checkpoint, which must outlive them; the import has already refused a checkpoint with a missing tensor.
-/// With a seed they write dummy weights, the values of SeedWeights.h, and do not read the checkpoint.
+/// With a seed they write dummy weights, the values of DummyWeights.h, and do not read the checkpoint.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
                                 const import::Checkpoint &checkpoint, std::optional<uint64_t> seed);
 

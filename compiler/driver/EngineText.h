@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/engine/EngineWriter.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 //===- Extensions.cpp - See Extensions.h ----------------------------------===//
 #include "compiler/driver/Extensions.h"
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Provenance.h"
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"

@@ -1,7 +1,7 @@
 //===- Intermediates.cpp - See Intermediates.h ----------------------------===//
 #include "compiler/driver/Intermediates.h"
-#include "compiler/console/OutputPlace.h"
 #include "compiler/driver/EmitText.h"
+#include "compiler/options/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 
 #include "mlir/Pass/Pass.h"

@@ -1,7 +1,7 @@
 //===- KvCaches.h - Requested KV cache formats of single layers -------------===//
 #pragma once
 
-#include "compiler/console/Compatibility.h"
+#include "compiler/options/Compatibility.h"
 #include "compiler/targets/CodeTarget.h"
 
 namespace ingot::plan {

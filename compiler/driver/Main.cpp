@@ -1,12 +1,13 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
-#include "compiler/console/Compatibility.h"
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/engine/TemporaryFile.h"
+#include "compiler/options/Compatibility.h"
 #include "compiler/targets/CodeTarget.h"
 #include "runtime/error/OutOfMemory.h"
 #include "runtime/text/Text.h"
 
+#include "compiler/options/ParseOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -31,7 +32,8 @@ static int errorDescriptor(int argc, const char *const *argv) {
   return -1;
 }
 
-/// Reports an error to the given descriptor (tools/ingot/CompilerLibrary.cpp reads it), else to stderr.
+/// Reports an error to the given descriptor (tools/ingot/engines/CompilerLibrary.cpp reads it), else to
+/// stderr.
 static int report(const Error &error, int descriptor) {
   if (descriptor > STDERR_FILENO) {
     std::string fields;

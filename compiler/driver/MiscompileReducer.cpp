@@ -1,7 +1,7 @@
 //===- MiscompileReducer.cpp - See MiscompileReducer.h --------------------===//
 #include "compiler/driver/MiscompileReducer.h"
-#include "compiler/console/OutputPlace.h"
 #include "compiler/extend/PatternFile.h"
+#include "compiler/options/OutputPlace.h"
 #include "compiler/reference/Compare.h"
 #include "compiler/reference/interpreter/CheckPlan.h"
 #include "dialects/lm/ops/Layers.h"

@@ -1,6 +1,7 @@
 //===- OpenModel.cpp - See OpenModel.h ------------------------------------===//
 #include "compiler/driver/OpenModel.h"
-#include "compiler/console/OutputPlace.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/options/OutputPlace.h"
 #include "runtime/error/Suggest.h"
 
 using namespace mlir;

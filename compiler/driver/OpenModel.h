@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/driver/Diagnostics.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 
 namespace ingot::compiler {
 

@@ -1,6 +1,6 @@
 //===- PassChecks.cpp -----------------------------------------------------===//
 #include "compiler/driver/PassChecks.h"
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "compiler/driver/MiscompileReducer.h"
 #include "compiler/extend/PatternFile.h"
 #include "dialects/lm/ops/Model.h"

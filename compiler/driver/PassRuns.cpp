@@ -1,6 +1,6 @@
 //===- PassRuns.cpp - See PassRuns.h --------------------------------------===//
 #include "compiler/driver/PassRuns.h"
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Compile.h"
 #include "compiler/driver/PlanChecks.h"
 #include "compiler/extend/KernelFile.h"

@@ -1,12 +1,13 @@
 //===- PhaseText.cpp - See PhaseText.h ------------------------------------===//
 #include "compiler/driver/PhaseText.h"
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
 
+#include "compiler/options/PhaseOptions.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MemoryBuffer.h"

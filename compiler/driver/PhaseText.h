@@ -11,7 +11,7 @@
 
 #include "compiler/driver/Diagnostics.h"
 #include "compiler/driver/KvCaches.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "compiler/targets/CodeTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,5 +1,5 @@
 //===- ProgramPhases.cpp - From fused lm to programs and the engine ---------===//
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Compilation.h"
 #include "compiler/driver/EmitText.h"
 #include "compiler/driver/EngineTable.h"

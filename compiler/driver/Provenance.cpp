@@ -1,11 +1,12 @@
 //===- Provenance.cpp - See Provenance.h ----------------------------------===//
 #include "compiler/driver/Provenance.h"
-#include "compiler/console/RecipeFile.h"
 #include "compiler/driver/KvCaches.h"
-#include "compiler/import/ContentHash.h"
+#include "compiler/import/files/ContentHash.h"
+#include "compiler/options/RecipeFile.h"
 #include "dialects/plan/ops/Program.h"
 #include "models/Family.h"
 
+#include "compiler/options/PhaseOptions.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"

@@ -1,9 +1,9 @@
 //===- Provenance.h - Provenance record of an engine ----------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
 #include "compiler/driver/PassChecks.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
+#include "compiler/options/Options.h"
 #include "dialects/plan/PlanDialect.h"
 #include "runtime/schema/engine_generated.h"
 

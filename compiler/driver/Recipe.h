@@ -1,8 +1,8 @@
 //===- Recipe.h - Requested weight formats -----------------------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
 #include "compiler/driver/Diagnostics.h"
+#include "compiler/options/Options.h"
 
 #include "llvm/Support/GlobPattern.h"
 

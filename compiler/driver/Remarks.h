@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
+#include "compiler/options/Options.h"
 #include "runtime/error/Error.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -1,7 +1,7 @@
 //===- ScaleRange.cpp - The largest value of each matrix ------------------===//
 #include "compiler/driver/ScaleRange.h"
-#include "compiler/import/ImportErrors.h"
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
+#include "compiler/import/error/ImportErrors.h"
 #include "dialects/lm/ops/Model.h"
 #include "dialects/lm/ops/Weights.h"
 

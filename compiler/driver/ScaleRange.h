@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
+#include "compiler/options/Options.h"
 #include "dialects/lm/LmDialect.h"
 
 namespace ingot::lm {

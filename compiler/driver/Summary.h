@@ -1,8 +1,8 @@
 //===- Summary.h - Summary of a finished compilation -----------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
-#include "compiler/console/Progress.h"
+#include "compiler/driver/Progress.h"
+#include "compiler/options/Options.h"
 
 namespace ingot::compiler {
 

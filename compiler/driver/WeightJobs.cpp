@@ -8,7 +8,7 @@
 #include "compiler/driver/EngineTable.h"
 #include "compiler/pack/Pack.h"
 #include "dialects/plan/ops/Program.h"
-#include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/DummyWeights.h"
 
 #include <algorithm>
 #include <cassert>
@@ -93,7 +93,7 @@ private:
   std::shared_ptr<const import::RowSource> source; ///< shared by the weight's jobs
 };
 
-/// Generates one weight as SeedWeights.h defines it.
+/// Generates one weight as DummyWeights.h defines it.
 struct SeedRows {
   uint64_t seed, tensor;
   int64_t rows;

@@ -1,20 +1,21 @@
-//===- OpenCheckpoint.cpp - Opens whatever kind of checkpoint a path names --===//
-#include "compiler/import/Checkpoint.h"
-#include "compiler/import/ConfigJson.h"
-#include "compiler/import/ContentHash.h"
-#include "compiler/import/DraftBlocks.h"
-#include "compiler/import/FileKind.h"
-#include "compiler/import/Folder.h"
-#include "compiler/import/Gguf.h"
-#include "compiler/import/ImportErrors.h"
-#include "compiler/import/Nvfp4.h"
-#include "compiler/import/Quantized.h"
-#include "compiler/import/Safetensors.h"
-#include "compiler/import/SafetensorsIndex.h"
-#include "compiler/import/Snapshot.h"
-#include "compiler/import/SplitGguf.h"
-#include "compiler/import/TextFiles.h"
-#include "compiler/import/Wrapper.h"
+//===- OpenCheckpoint.cpp - See OpenCheckpoint.h --------------------------===//
+#include "compiler/import/OpenCheckpoint.h"
+
+#include "compiler/import/config/ConfigJson.h"
+#include "compiler/import/config/DraftBlocks.h"
+#include "compiler/import/config/TextFiles.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/containers/Gguf.h"
+#include "compiler/import/containers/Safetensors.h"
+#include "compiler/import/containers/SafetensorsIndex.h"
+#include "compiler/import/containers/SplitGguf.h"
+#include "compiler/import/error/ImportErrors.h"
+#include "compiler/import/files/ContentHash.h"
+#include "compiler/import/files/FileKind.h"
+#include "compiler/import/files/Folder.h"
+#include "compiler/import/files/Snapshot.h"
+#include "compiler/import/methods/Nvfp4.h"
+#include "compiler/import/methods/Quantized.h"
 
 #include <algorithm>
 #include <filesystem>

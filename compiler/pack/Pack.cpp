@@ -1,7 +1,7 @@
 //===- Pack.cpp - Panels and fragments from rows --------------------------===//
 #include "compiler/pack/Pack.h"
-#include "compiler/import/Codes.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/blocks/Codes.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "runtime/formats/E4M3.h"
 #include "runtime/formats/WeightPlace.h"
 

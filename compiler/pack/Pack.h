@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "runtime/formats/FragmentLayout.h"
 
 #include <span>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "compiler/reference/Matrix.h"
 #include "dialects/lm/LmDialect.h"
 

@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/console/Options.h"
 #include "compiler/engine/EngineWriter.h"
+#include "compiler/options/Options.h"
 #include "compiler/targets/CachedCode.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "passes/Target.h"

@@ -1,7 +1,7 @@
 //===- DifferentialCheck.cpp - See DifferentialCheck.h --------------------===//
 #include "compiler/targets/DifferentialCheck.h"
-#include "compiler/console/CrashContext.h"
-#include "compiler/console/OutputPlace.h"
+#include "compiler/crash/CrashContext.h"
+#include "compiler/options/OutputPlace.h"
 #include "compiler/reference/interpreter/CheckPlan.h"
 #include "compiler/reference/interpreter/PanelWeights.h"
 #include "compiler/reference/interpreter/RowEncodings.h"

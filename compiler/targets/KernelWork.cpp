@@ -1,6 +1,6 @@
 //===- KernelWork.cpp - See KernelWork.h ----------------------------------===//
 #include "compiler/targets/KernelWork.h"
-#include "compiler/console/CrashContext.h"
+#include "compiler/crash/CrashContext.h"
 #include "dialects/kernel/ops/Custom.h"
 #include "dialects/kernel/ops/Structure.h"
 

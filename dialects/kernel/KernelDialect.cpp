@@ -118,7 +118,7 @@ ActivationType kernel::activationTypeOf(Value value) {
 }
 int64_t RoutesType::bytesPerToken() const { return routesBytes(getUsed()); }
 int64_t KvPoolType::pageBytes() const {
-  return 2 * getKvHeads() * cpu::kPageTokens * info().vectorBytes(getHeadDim());
+  return 2 * getKvHeads() * kPageTokens * info().vectorBytes(getHeadDim());
 }
 
 bool kernel::canRotate(KvPoolType kv, ActivationType table, lm::RopeStyle style) {

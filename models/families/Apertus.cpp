@@ -7,8 +7,8 @@
 #include "models/Decoder.h"
 #include "models/Families.h"
 
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/error/ImportErrors.h"
 
 #include <cmath>
 

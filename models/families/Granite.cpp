@@ -7,7 +7,7 @@
 #include "models/Decoder.h"
 #include "models/Families.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 using namespace ingot;
 using namespace ingot::models;

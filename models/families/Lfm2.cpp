@@ -12,7 +12,7 @@
 #include "models/Families.h"
 #include "models/ShortConvolution.h"
 
-#include "compiler/import/ImportErrors.h"
+#include "compiler/import/error/ImportErrors.h"
 
 using namespace ingot;
 using namespace ingot::models;

@@ -37,14 +37,9 @@
 
 #include "runtime/abi/Batch.h"
 
-namespace ingot::cpu {
-
-using ingot::AttentionTile;
-using ingot::BatchView;
-using ingot::kAttentionTile;
-using ingot::kPageTokens;
+namespace ingot {
 
 using KernelFn = void (*)(void *const *args, const BatchView *batch, int64_t begin, int64_t end,
                           int64_t step, char *scratch, int64_t ahead);
 
-} // namespace ingot::cpu
+} // namespace ingot

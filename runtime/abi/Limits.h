@@ -1,6 +1,6 @@
 //===- Limits.h - The largest models that kernels support ------------------===//
 //
-// Used by verifiers, generators, the loader and the compatibility matrix (compiler/console/Compatibility.h).
+// Used by verifiers, generators, the loader and the compatibility matrix (compiler/options/Compatibility.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 

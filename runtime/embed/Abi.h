@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "runtime/embed/Executor.h"
+#include "runtime/embed/AwaitableService.h"
 #include "runtime/embed/include/ingot.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct ingot_error {
 };
 
 struct ingot_executor {
-  std::unique_ptr<ingot::embed::Executor> impl;
+  std::unique_ptr<ingot::embed::AwaitableService> impl;
   // Storage that ingot_model points to.
   std::string device, remark, target;
   std::vector<int32_t> eos;
@@ -109,13 +109,13 @@ template <typename T> void initStruct(T defaults, T *out, size_t size) {
 }
 
 /// Returns the C view of an output. `output` and `error` must outlive it.
-ingot_output describe(const Output &output, const ingot_error *error);
+ingot_output describe(const AwaitableOutput &output, const ingot_error *error);
 /// Returns the output's error, or null if it has none.
-std::unique_ptr<ingot_error> errorOf(const Output &output);
+std::unique_ptr<ingot_error> errorOf(const AwaitableOutput &output);
 
 /// Reads and checks a caller's request. Hooks receive `id`. Errors: see ingot_enqueue.
-Result<Request> readRequest(const ingot_executor &executor, const ingot_request &given,
-                            RequestId id);
+Result<AwaitableRequest> readRequest(const ingot_executor &executor, const ingot_request &given,
+                                     RequestId id);
 
 /// Renders messages to the text of a prompt. E0520, E0521, E061x.
 Result<std::string> renderChat(const service::ServedModel &model, const char *messages,

@@ -25,9 +25,9 @@ ingot_config defaultConfig() {
   return config;
 }
 
-Executor::Options optionsOf(const ingot_config &config) {
+AwaitableService::Options optionsOf(const ingot_config &config) {
   constexpr int64_t kDefaultSeqs = 8;
-  Executor::Options options;
+  AwaitableService::Options options;
   runtime::SessionOptions &session = options.session;
   session.context = config.context;
   session.maxSeqs = config.max_seqs ? config.max_seqs : kDefaultSeqs;
@@ -54,25 +54,25 @@ Executor::Options optionsOf(const ingot_config &config) {
   return options;
 }
 
-Executor::Timeout timeoutOf(int64_t ms) {
+AwaitableService::Timeout timeoutOf(int64_t ms) {
   constexpr int64_t kMost = int64_t(1) << 40; // beyond the range of a clock
-  return ms < 0 ? Executor::Timeout() : std::chrono::milliseconds(std::min(ms, kMost));
+  return ms < 0 ? AwaitableService::Timeout() : std::chrono::milliseconds(std::min(ms, kMost));
 }
 
 } // namespace
 
 struct ingot_outputs {
-  std::vector<Output> outputs;
+  std::vector<AwaitableOutput> outputs;
   std::vector<std::unique_ptr<ingot_error>> errors;
 };
 
 namespace ingot::embed {
 
-std::unique_ptr<ingot_error> errorOf(const Output &output) {
+std::unique_ptr<ingot_error> errorOf(const AwaitableOutput &output) {
   return output.error ? std::make_unique<ingot_error>(*output.error) : nullptr;
 }
 
-ingot_output describe(const Output &output, const ingot_error *error) {
+ingot_output describe(const AwaitableOutput &output, const ingot_error *error) {
   static_assert(sizeof(ingot_logprob) == sizeof(runtime::TokenLogprob));
   ingot_output out{};
   out.struct_size = sizeof out;
@@ -156,7 +156,7 @@ ingot_status ingot_executor_open(const char *path, const ingot_config *config,
       return Error{ExitCode::Usage, "E0501", "the step limit is out of range",
                    "step_limit is " + std::to_string(read.step_limit) + ", allowed: 0 to 1e9 s",
                    "give seconds, or 0 for none"};
-    auto opened = Executor::open(path, optionsOf(read));
+    auto opened = AwaitableService::open(path, optionsOf(read));
     if (!opened)
       return opened.error();
     auto handle = std::make_unique<ingot_executor>();
@@ -211,7 +211,7 @@ ingot_status ingot_await(ingot_executor *executor, uint64_t request, int64_t tim
     if (taken->empty())
       return INGOT_TIMEOUT;
     came->outputs = std::move(*taken);
-    for (const Output &output : came->outputs)
+    for (const AwaitableOutput &output : came->outputs)
       came->errors.push_back(errorOf(output));
     *outputs = came.release();
     return INGOT_OK;

@@ -125,8 +125,8 @@ Result<RowRules> rulesOf(const ingot_executor &executor, const ingot_request &gi
 
 } // namespace
 
-Result<Request> readRequest(const ingot_executor &executor, const ingot_request &caller,
-                            RequestId id) {
+Result<AwaitableRequest> readRequest(const ingot_executor &executor, const ingot_request &caller,
+                                     RequestId id) {
   auto read = readStruct(caller, defaultRequest(), kRequest1, "ingot_request");
   if (!read)
     return read.error();
@@ -138,7 +138,7 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
                      std::to_string(kMostChoices),
                  "give another number, or send more requests with different seeds"};
   service::ServedModel &model = executor.impl->model();
-  Request request;
+  AwaitableRequest request;
   runtime::Request &what = request.what;
   auto prompt = promptOf(model, given);
   if (!prompt)
@@ -179,7 +179,8 @@ Result<Request> readRequest(const ingot_executor &executor, const ingot_request 
   request.choices = given.choices;
   request.streaming = given.streaming != 0;
   if (given.on_output)
-    request.onOutput = [callback = given.on_output, user = given.user](const Output &output) {
+    request.onOutput = [callback = given.on_output,
+                        user = given.user](const AwaitableOutput &output) {
       const auto error = errorOf(output);
       const ingot_output seen = describe(output, error.get());
       callback(user, &seen);

@@ -60,7 +60,7 @@ Result<std::shared_ptr<CodeImage>> CodeImage::map(std::shared_ptr<EngineFile> en
 
   for (const flatbuffers::String *name : *object.kernel_symbols())
     image->functions.push_back(
-        reinterpret_cast<cpu::KernelFn>(image->base + *elf->find(name->string_view())));
+        reinterpret_cast<KernelFn>(image->base + *elf->find(name->string_view())));
   image->file = std::move(engine);
   image->object = &object;
   return image;
@@ -71,12 +71,12 @@ CodeImage::~CodeImage() {
     ::munmap(base, length);
 }
 
-Result<cpu::KernelFn> CodeImage::symbol(std::string_view name) const {
+Result<KernelFn> CodeImage::symbol(std::string_view name) const {
   Result<ElfImage> elf = parseElf(file->segment(object->segment()), object->target()->str());
   if (!elf)
     return elf.error();
   if (std::optional<uint64_t> address = elf->find(name))
-    return reinterpret_cast<cpu::KernelFn>(base + *address);
+    return reinterpret_cast<KernelFn>(base + *address);
   return Error{ExitCode::File, "E0385",
                "the engine has no kernel named '" + std::string(name) + "'",
                "its code for " + object->target()->str() + " has " +

@@ -38,10 +38,10 @@ public:
   CodeImage &operator=(const CodeImage &) = delete;
 
   /// The function of kernel `index` of the program (through `kernel_symbols`); never null.
-  cpu::KernelFn kernel(size_t index) const { return functions[index]; }
+  KernelFn kernel(size_t index) const { return functions[index]; }
 
   /// Finds any exported function. Error: E0385, exit code 3.
-  Result<cpu::KernelFn> symbol(std::string_view name) const;
+  Result<KernelFn> symbol(std::string_view name) const;
 
   uint64_t bytes() const { return length; } ///< of address space
 
@@ -52,7 +52,7 @@ private:
   const fb::CodeObject *object = nullptr;
   std::byte *base = nullptr;
   uint64_t length = 0;
-  std::vector<cpu::KernelFn> functions;
+  std::vector<KernelFn> functions;
 };
 
 } // namespace ingot::runtime

@@ -64,7 +64,7 @@ std::string_view isaTarget(IsaLevel level) { return kLevels[int(level)].target; 
 
 std::string_view isaName(IsaLevel level) { return isaTarget(level).substr(4); }
 
-std::optional<IsaLevel> isaNamed(std::string_view name) {
+std::optional<IsaLevel> isaLevelNamed(std::string_view name) {
   for (IsaLevel level : isaLevels())
     if (name == isaTarget(level) || name == isaName(level))
       return level;
@@ -139,7 +139,7 @@ Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
   std::optional<size_t> best;
   std::optional<IsaLevel> bestLevel;
   for (size_t i = 0; i < program.code()->size(); ++i) {
-    std::optional<IsaLevel> level = isaNamed(program.code()->Get(i)->target()->string_view());
+    std::optional<IsaLevel> level = isaLevelNamed(program.code()->Get(i)->target()->string_view());
     if (level && cpu.has(*level) && (wanted ? *level == *wanted : !best || *level > *bestLevel))
       best = i, bestLevel = level;
   }

@@ -32,7 +32,7 @@ std::string_view isaTarget(IsaLevel level);
 /// "avx2", as given to --isa.
 std::string_view isaName(IsaLevel level);
 /// The level of "avx2", "cpu:avx2", …
-std::optional<IsaLevel> isaNamed(std::string_view name);
+std::optional<IsaLevel> isaLevelNamed(std::string_view name);
 /// "avx2, avxvnni, avx512vnni and avx512"; `word` replaces "and".
 std::string isaNames(std::string_view word);
 

@@ -119,7 +119,7 @@ Result<void> PartsVerifier::code() {
   for (const fb::CodeObject *code : *program.code()) {
     std::string target = code->target()->str();
     bool gpu = gpuTargetNamed(target).has_value();
-    if (!gpu && (!isaNamed(target) || isaTarget(*isaNamed(target)) != target))
+    if (!gpu && (!isaLevelNamed(target) || isaTarget(*isaLevelNamed(target)) != target))
       return bad("E0332", "code for '" + target + "': unknown target");
     if (gpu != (deviceKind(program) == DeviceKind::Cuda))
       return bad("E0801", "code for '" + target + "' is in the program of another kind of device");

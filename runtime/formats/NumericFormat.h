@@ -2,7 +2,7 @@
 //
 // A numeric format defines how a stored weight becomes a real number, but not
 // where its bits lie: the importer handles the file's packing
-// (compiler/import/Dequantize.h), and PanelLayout.h defines that of kernels.
+// (compiler/import/checkpoint/Dequantize.h), and PanelLayout.h defines that of kernels.
 //
 //   Float        w = the stored value
 //   Affine       w = d * (q - zeroPoint)        one d per `group` values of K

@@ -3,7 +3,7 @@
 // A weight's code is a few bits in a panel or a tile, and its scales lie elsewhere in the same block.
 // PanelLayout.h and FragmentLayout.h have the pictures; this file has the formulas. Slow readers and packers
 // use them value by value. Fast ones (compiler/pack, seeds, kernels), which move words of many codes, are
-// checked against them (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/SeedWeightsTest.cpp,
+// checked against them (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/DummyWeightsTest.cpp,
 // tests/codegen).
 //
 //   codePlace    the code of w[row][k], for formats whose codes lie in bit planes

@@ -1,9 +1,9 @@
 //===- Device.cpp - See Device.h --------------------------------------------===//
 #include "runtime/session/Device.h"
 
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/CpuExecutor.h"
+#include "runtime/device/cuda/CudaExecutor.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
-#include "runtime/device/cuda/Executor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "runtime/session/Session.h"
 
@@ -67,8 +67,8 @@ Result<std::unique_ptr<Executor>> cpuExecutor(std::shared_ptr<EngineFile> file,
     fitContext(*file, program, limits, available);
   std::optional<IsaLevel> isa;
   if (!options.isa.empty())
-    isa = isaNamed(options.isa);
-  auto executor = cpu::Executor::create(std::move(file), limits, isa);
+    isa = isaLevelNamed(options.isa);
+  auto executor = cpu::CpuExecutor::create(std::move(file), limits, isa);
   if (!executor)
     return executor.error();
   return std::unique_ptr<Executor>(std::move(*executor));
@@ -91,8 +91,8 @@ Result<std::unique_ptr<Executor>> gpuExecutor(std::shared_ptr<EngineFile> file,
   limits.reserved = (*driver)->device().reserved;
   if (auto fits = fitGpuLimits(*file, *picked->program, options, limits, *available); !fits)
     return fits.error();
-  auto executor = cuda::Executor::create(std::move(*driver), std::move(file), limits,
-                                         {.emulated = emulated, .gpu = options.gpu});
+  auto executor = cuda::CudaExecutor::create(std::move(*driver), std::move(file), limits,
+                                             {.emulated = emulated, .gpu = options.gpu});
   if (!executor)
     return executor.error();
   return std::unique_ptr<Executor>(std::move(*executor));

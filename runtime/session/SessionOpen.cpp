@@ -45,7 +45,7 @@ Result<void> checkOptions(const SessionOptions &options, const fb::Engine &table
   if (!options.device.empty() && !deviceNamed(options.device))
     return badLimit("unknown device", "--device " + options.device,
                     "give --device " + deviceNames());
-  if (!options.isa.empty() && !isaNamed(options.isa))
+  if (!options.isa.empty() && !isaLevelNamed(options.isa))
     return badLimit("unknown instruction set level", "--isa " + options.isa,
                     "levels are " + isaNames("and"));
   return {};

@@ -8,10 +8,10 @@
 // Without --write, nothing is changed. If page and tables differ, the exit status is 1 and the differing
 // lines are printed.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Codes.h"
-#include "compiler/import/Gguf.h"
-#include "compiler/import/Nvfp4.h"
-#include "compiler/import/Quantized.h"
+#include "compiler/import/blocks/Codes.h"
+#include "compiler/import/containers/Gguf.h"
+#include "compiler/import/methods/Nvfp4.h"
+#include "compiler/import/methods/Quantized.h"
 #include "models/Family.h"
 #include "runtime/formats/FragmentLayout.h"
 #include "tests/docs/MadePage.h"

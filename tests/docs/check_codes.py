@@ -33,16 +33,16 @@ TRITON = {"TRITONSERVER_ERROR_INTERNAL": "Internal", "TRITONSERVER_ERROR_UNSUPPO
           "TRITONSERVER_ERROR_UNAVAILABLE": "Device", "TRITONSERVER_ERROR_CANCELLED": "Device"}  # fmt: skip
 # Places whose exit code is not next to the code, with the reason.
 ELSEWHERE = {
-    "tools/ingot/CompilerLibrary.cpp": {"E0111", "E0114", "E0133"},  # of a condition; of the child
-    "tools/ingot/BatchFile.cpp": {"E0145"},  # a line of a results file, no error of a command
-    "tools/ingot/Serve.cpp": {"E0561"},  # an answer over HTTP, whose status is next to it
+    "tools/ingot/engines/CompilerLibrary.cpp": {"E0111", "E0114", "E0133"},  # of a condition; of the child
+    "tools/ingot/serve/BatchFile.cpp": {"E0145"},  # a line of a results file, no error of a command
+    "tools/ingot/serve/Serve.cpp": {"E0561"},  # an answer over HTTP, whose status is next to it
     "tools/ingot/FatalError.cpp": {"E0388"},  # printed without allocating
     "runtime/error/OutOfMemory.h": {"E0507"},
-    "compiler/console/CrashContext.cpp": {"E0438", "E0492"},
+    "compiler/crash/CrashContext.cpp": {"E0438", "E0492"},
     "runtime/server/api/Api.cpp": {"E0560", "E0561"},  # answers over HTTP
     "runtime/server/api/TokenRoutes.cpp": {"E0520"},
     "runtime/engine/VerifyProgram.cpp": {"E0373", "E0820"},  # bad(condition ? … : …)
-    "compiler/console/Compatibility.cpp": None,  # rows of the compatibility matrix: usage
+    "compiler/options/Compatibility.cpp": None,  # rows of the compatibility matrix: usage
     "compiler/driver/MiscompileReducer.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
     "compiler/driver/PlanChecks.cpp": {"E0432"},  # the name of a file
     "compiler/targets/DifferentialCheck.cpp": {"E0886", "E0890"},  # the name of a file
@@ -53,7 +53,7 @@ ELSEWHERE = {
     "python/src/ingot/_library.py": {"E0560", "E0561"},  # names
     "python/src/ingot/ray/_errors.py": {"E0539", "E0727"},  # answers over HTTP
     "deploy/triton/Failure.cpp": {"E0301", "E0560", "E0561"},  # names
-    "compiler/import/ImportErrors.h": None,  # constants for refuse(): exit 3
+    "compiler/import/error/ImportErrors.h": None,  # constants for refuse(): exit 3
     "models/ModelErrors.h": None,
     NAMES: None,
     "web/src/api/failure.ts": {"E0505", "E0521"},  # names
@@ -181,7 +181,7 @@ def check(source):
 
 def unused_constants(source):
     """Constants for causes that nothing uses: their rows would be raised by nothing."""
-    for header in ("compiler/import/ImportErrors.h", "models/ModelErrors.h", NAMES):
+    for header in ("compiler/import/error/ImportErrors.h", "models/ModelErrors.h", NAMES):
         if not (source / header).exists():
             continue
         for name, code in re.findall(r'constexpr char (\w+)\[\] = "(E\d{4})"', (source / header).read_text()):
@@ -197,7 +197,7 @@ def shared(source):
         if site.path not in (NAMES,) and not is_comparison(site):
             words = re.search(r'"((?:[^"\\]|\\.)*)"', site.after)
             per_code[site.code].append(f"{site.path}:{site.line}: {words[1] if words else ''}")
-    for header, prefix in (("compiler/import/ImportErrors.h", "cause"), ("models/ModelErrors.h", "cause")):
+    for header, prefix in (("compiler/import/error/ImportErrors.h", "cause"), ("models/ModelErrors.h", "cause")):
         for name, code in re.findall(r'constexpr char (\w+)\[\] = "(E\d{4})"', (source / header).read_text()):
             per_code[code] = []
             for path in files(source):

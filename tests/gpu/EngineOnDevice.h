@@ -3,8 +3,8 @@
 
 #include "runtime/device/cuda/AttentionSplits.h"
 #include "runtime/device/cuda/DeviceMemory.h"
+#include "runtime/device/cuda/DummyWeightUnits.h"
 #include "runtime/device/cuda/PickCode.h"
-#include "runtime/device/cuda/SeededWeight.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Program.h"
 
@@ -81,7 +81,7 @@ private:
       return ok ? driver.wait() : ok;
     }
     uint64_t seed = file.table().seed(), tensor = weight.tensor();
-    SeededWeight maker(seed, weight);
+    DummyWeightUnits maker(seed, weight);
     for (unsigned i = 0; picked.code->seed_fills() && i < picked.code->seed_fills()->size(); ++i) {
       const fb::SeedFill &fill = *picked.code->seed_fills()->Get(i);
       if (weight.layout() != fb::WeightLayout::Fragment16 ||

@@ -39,10 +39,10 @@ int main(int count, char **arguments) {
     return 1;
   reference::ReferencesT file;
   file.target = target;
-  std::vector<cuda::CudaProgram> programs;
+  std::vector<codegen::cuda::CudaProgram> programs;
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
-    cuda::CudaProgram program;
-    auto made = cuda::referenceOf(kernel, program);
+    codegen::cuda::CudaProgram program;
+    auto made = codegen::cuda::referenceOf(kernel, program);
     if (mlir::failed(made))
       return 1;
     if (!*made)
@@ -54,15 +54,15 @@ int main(int count, char **arguments) {
   const unsigned threads = std::thread::hardware_concurrency();
   std::string problem;
   if (kind == "cuda") {
-    auto compiled = cuda::compilePrograms(programs, {architecture.str()}, threads, problem,
-                                          cuda::test::testCode());
+    auto compiled = codegen::cuda::compilePrograms(programs, {architecture.str()}, threads, problem,
+                                                   codegen::cuda::test::testCode());
     if (mlir::succeeded(compiled))
       for (auto [kernel, code] : llvm::zip_equal(file.kernels, compiled->front()))
         kernel->module_.assign(code.code.begin(), code.code.end());
   } else {
     for (auto [kernel, program] : llvm::zip_equal(file.kernels, programs)) {
-      auto object = cuda::compileForEmulator(
-          {program}, {architecture.str(), false, 1, cuda::test::testCode()}, problem);
+      auto object = codegen::cuda::compileForEmulator(
+          {program}, {architecture.str(), false, 1, codegen::cuda::test::testCode()}, problem);
       if (mlir::failed(object))
         break;
       kernel->module_.assign(object->begin(), object->end());

@@ -37,10 +37,10 @@ PLANT(right_again, y[threadIdx.x] = x[threadIdx.x] + 1.0f;)
 )";
 
 int main(int count, char **arguments) {
-  cuda::CudaProgram program;
+  codegen::cuda::CudaProgram program;
   program.name = "planted", program.source = kSource;
   std::string problem;
-  auto image = cuda::compileForEmulator({program}, {}, problem);
+  auto image = codegen::cuda::compileForEmulator({program}, {}, problem);
   if (count != 2 || mlir::failed(image)) {
     std::fprintf(stderr, "plant-launches FILE\n%s\n", problem.c_str());
     return 1;

@@ -12,7 +12,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 using kernel::RowKind;
 
@@ -266,7 +266,7 @@ private:
   KernelText &k;
   kernel::FuncOp kernel;
   kernel::MatmulOp op;
-  const cuda::MatmulShape shape;
+  const codegen::cuda::MatmulShape shape;
   kernel::RowwiseOp producer;
   std::string name;
   int64_t width, weights;
@@ -400,8 +400,8 @@ std::unique_ptr<reference::AttentionT> emitAttention(KernelText &k, kernel::Func
 
 } // namespace
 
-FailureOr<std::unique_ptr<reference::KernelT>> ingot::cuda::referenceOf(kernel::FuncOp kernel,
-                                                                        CudaProgram &program) {
+FailureOr<std::unique_ptr<reference::KernelT>>
+ingot::codegen::cuda::referenceOf(kernel::FuncOp kernel, CudaProgram &program) {
   auto made = std::make_unique<reference::KernelT>();
   made->name = kernel.getName().str();
   made->operands = kernel.getBody().getNumArguments();

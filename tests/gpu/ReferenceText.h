@@ -22,11 +22,11 @@ namespace ingot::kernel {
 class FuncOp;
 }
 
-namespace ingot::cuda {
+namespace ingot::codegen::cuda {
 
 /// Returns the program and a description of its operands (everything but the module); null for
 /// kernels without a reference.
 mlir::FailureOr<std::unique_ptr<reference::KernelT>> referenceOf(kernel::FuncOp kernel,
                                                                  CudaProgram &program);
 
-} // namespace ingot::cuda
+} // namespace ingot::codegen::cuda

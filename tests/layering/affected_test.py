@@ -68,7 +68,7 @@ class Choices(unittest.TestCase):
         self.assertFalse({"kv-tests", "session-tests", "import-test"} & set(choice.programs))
 
     def test_the_parsers_are_sanitized(self):
-        self.assertLessEqual({"sanitize", "fuzz"}, set(chosen("compiler/import/Gguf.cpp").parts))
+        self.assertLessEqual({"sanitize", "fuzz"}, set(chosen("compiler/import/containers/Gguf.cpp").parts))
 
     def test_pages_alone_run_what_tests_them(self):
         for path, programs, lit, goldens in (

@@ -17,6 +17,14 @@ import tempfile
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
 LLVM = re.compile(r"^(llvm|llvm-c|mlir|mlir-c|lld|clang)/")
 
+
+def layers(outer, holds, allowed, inner):
+    """The rooms inside a room, which may include what `outer` may and those above them; then `outer` itself."""
+    names = [f"{outer}/{name}" for name in inner]
+    rows = [(name, what, " ".join([allowed, *names[:at]])) for at, (name, what) in enumerate(zip(names, inner.values()))]
+    return [*rows, (outer, holds, " ".join([allowed, *names]))]
+
+
 # Each room: its contents, and the other rooms (with their sub-rooms) that its files may include. Every room may
 # include the first five, except deploy/, which has only what third parties have. A room comes after all rooms that
 # it may include, so there are no cycles. Only rooms that list MLIR and LLVM may include them.
@@ -45,20 +53,42 @@ ROOMS = [
     ("passes", "one pass a file; `Pipelines.cpp` reads as prose", "MLIR dialects"),
     ("codegen", "kernels to code; schedules", "MLIR dialects emulator"),
     ("tools/options", "command lines", ""),
-    ("compiler/import", "GGUF and safetensors, weights as rows", ""),
+    *layers("compiler/import", "opens a checkpoint, whatever a path names", "", {
+        "error": "every way a checkpoint can be refused",
+        "files": "a checkpoint's files: mapped, confined to their folder, hashed; JSON",
+        "blocks": "how GGUF packs blocks of weights, and their codes",
+        "checkpoint": "tensors by name, metadata by key, weights as rows",
+        "config": "`config.json`, wrappers, files of text",
+        "parts": "tensors made of codes, scales and zero points",
+        "methods": "quantised checkpoints, one method a file",
+        "containers": "GGUF and safetensors",
+    }),
     ("compiler/text", "an engine's text, out of a checkpoint", "compiler/import runtime/text"),
     ("models", "one small file per family of models", "MLIR compiler/import dialects"),
     ("compiler/reference", "what `lm` and plans mean, in plain arithmetic", "MLIR compiler/import dialects"),
     ("compiler/pack", "rows into the layouts of devices", "compiler/import"),
     ("compiler/engine", "writes engine files; the cache of code", "runtime/engine"),
     ("compiler/extend", "patterns and plugins of users", "MLIR compiler/import dialects models passes"),
-    ("compiler/console", "what a compilation is told, and shows", "compiler/engine runtime/engine tools/options"),
+    ("compiler/options", "what a compilation is told: options, recipes",
+     "compiler/engine runtime/engine tools/options"),
+    ("compiler/crash", "what a compilation leaves when it crashes", "compiler/engine"),
     ("compiler/targets", "devices: code",
-     "MLIR codegen compiler/console compiler/engine compiler/reference dialects passes runtime"),
+     "MLIR codegen compiler/options compiler/crash compiler/engine compiler/reference dialects passes runtime"),
     ("compiler/driver", "a compilation, phase by phase",
      "MLIR compiler dialects models passes runtime"),
     ("tools/hub", "models by name: a hub's files, in the cache of Python programs", ""),
-    ("tools/ingot", "`ingot`: thin mains, and what measures", "compiler/engine compiler/import runtime tools/hub tools/options"),
+    ("tools/terminal", "messages and answers, typed lines, word wrap", "runtime/engine"),
+    ("tools/files", "files of commands: whole or not at all, JSON, `.npy`", ""),
+    *layers("tools/ingot", "main and small commands",
+            "compiler/engine compiler/import runtime tools/hub tools/options tools/files tools/terminal", {
+        "command": "what a subcommand of `ingot` is",
+        "engines": "MODEL as an engine on disk: names, cache, compiler; `list`, `rm`",
+        "chat": "`chat`",
+        "serve": "`serve`, `batch`",
+        "measure": "`bench`, `bench-kernels`, `bench-serve`, `simulate`, the roofline",
+        "inspect": "`inspect`, `explain`, `diff`",
+        "compile": "`compile`, `doctor`",
+    }),
     ("tools/mlir", "`ingot-opt`, …",
      "MLIR compiler/extend compiler/reference compiler/targets dialects passes"),
 ]
@@ -104,7 +134,9 @@ def table():
     rows = ["| folder | holds | may include |", "|---|---|---|"]
     for name, holds, allowed in ROOMS:
         own = name.split("/")[0] + "/"
-        rows.append(f"| `{name}/` | {holds} | {', '.join(other.removeprefix(own) for other in allowed.split())} |")
+        shown = [other.removeprefix(own) for other in allowed.split() if not other.startswith(name + "/")]
+        inner = any(name.startswith(other + "/") for other, _, _ in ROOMS)
+        rows.append(f"| `{name}/` | {holds} | {'' if inner else ', '.join(shown)} |")
     return "\n".join(rows)
 
 
@@ -186,9 +218,10 @@ def self_test(compiler):
             "runtime/engine/C.cpp": '#include "compiler/engine/EngineWriter.h"\n',
             "passes/H.cpp": '#include "codegen/cuda/CudaCodegen.h"\n',
             "runtime/session/I.h": '#include "runtime/server/api/Api.h"\n',
+            "compiler/import/files/L.h": '#include "compiler/import/config/ConfigJson.h"\n',
             "compiler/import/D.cpp": '#include "dialects/lm/LmOps.h"\n',
             "tools/ingot/E.cpp": '#include "passes/Passes.h"\n',
-            "deploy/triton/J.cpp": '#include "runtime/embed/Executor.h"\n',
+            "deploy/triton/J.cpp": '#include "runtime/embed/AwaitableService.h"\n',
             "deploy/triton/K.cpp": '#include "runtime/error/Error.h"\n',
         }
         named = ["lm/LmOps.h", "kernel/ops/Structure.h", "plan/ops/Entry.h"]
@@ -198,7 +231,8 @@ def self_test(compiler):
                "dialects/kernel/ops/Structure.h": "\n", "passes/S.h": '#include "dialects/kernel/ops/Structure.h"\n',
                "dialects/plan/ops/Entry.h": "\n"}
         fine = {
-            "compiler/text/F.h": '#include "compiler/import/Checkpoint.h"\n#include <vector>\n// #include "llvm.h"\n',
+            "compiler/text/F.h": '#include "compiler/import/checkpoint/Checkpoint.h"\n'
+                                 '#include <vector>\n// #include "llvm.h"\n',
             "passes/G.cpp": '#include "mlir/Pass/Pass.h"\n',
             "deploy/triton/L.cpp": '#include "runtime/embed/include/ingot.h"\n#include "deploy/triton/J.h"\n',
         }

@@ -5,6 +5,7 @@
 // from the plain checkpoint; without its head, the module must be that of the model whose head is the
 // embedding.
 //===----------------------------------------------------------------------===//
+#include "compiler/import/OpenCheckpoint.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h" // little()
 #include "tests/compiler/import/TemporaryFolder.h"

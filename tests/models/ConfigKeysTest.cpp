@@ -9,6 +9,7 @@
 
 #include "models/Family.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
 

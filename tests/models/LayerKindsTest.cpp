@@ -6,6 +6,7 @@
 #include "dialects/lm/ops/Weights.h"
 #include "tests/models/TinyCheckpoints.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"
 

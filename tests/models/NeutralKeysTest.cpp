@@ -3,6 +3,7 @@
 // Rope keys that the rope's type does not use, GGUF keys that llama.cpp does not read or that have no effect,
 // lists with one entry per layer, and the number of positions that a stretched rope gives a model.
 //===----------------------------------------------------------------------===//
+#include "compiler/import/OpenCheckpoint.h"
 #include "tests/SourceDir.h"
 #include "tests/models/TinyCheckpoints.h"
 

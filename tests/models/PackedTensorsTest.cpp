@@ -1,5 +1,5 @@
 //===- PackedTensorsTest.cpp - Packed tensors are used in full and only once ----===//
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "models/ModelBuilder.h"
 #include "models/ModelErrors.h"
 

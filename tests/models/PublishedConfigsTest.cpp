@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tests/SourceDir.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "models/Family.h"
 
 #include <gtest/gtest.h>

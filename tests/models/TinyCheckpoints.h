@@ -4,6 +4,7 @@
 #include "compiler/reference/Matrix.h"
 #include "models/Family.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include "tests/models/TinyCheckpoints.h"
 #include "tests/SourceDir.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"
 

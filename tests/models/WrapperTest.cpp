@@ -9,7 +9,8 @@
 #include "tests/compiler/import/TemporaryFolder.h"
 #include "tests/models/TinyCheckpoints.h"
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "dialects/lm/LmDialect.h"
 #include "models/Family.h"
 

@@ -7,9 +7,9 @@
 // Every row of an answer's logits must be bit-identical, and no page may be held that is not held
 // without drafts. Prints the steps and ids of each run.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/CpuExecutor.h"
+#include "runtime/device/cuda/CudaExecutor.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
-#include "runtime/device/cuda/Executor.h"
 #include "runtime/schedule/Scheduler.h"
 
 #include <algorithm>
@@ -147,9 +147,9 @@ std::unique_ptr<Executor> open(const char *path, bool emulated) {
   const MemoryLimits limits = {
       .context = kContext, .maxSeqs = kSlots, .maxBatchTokens = kTokens, .logitsRows = kRows};
   if (!emulated)
-    return orExit(cpu::Executor::create(file, limits));
-  return orExit(cuda::Executor::create(orExit(cuda::openEmulator()), file, limits,
-                                       {.emulated = true, .gpu = {}}));
+    return orExit(cpu::CpuExecutor::create(file, limits));
+  return orExit(cuda::CudaExecutor::create(orExit(cuda::openEmulator()), file, limits,
+                                           {.emulated = true, .gpu = {}}));
 }
 
 } // namespace

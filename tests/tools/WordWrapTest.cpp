@@ -1,5 +1,5 @@
 //===- WordWrapTest.cpp - The terminal's contents after a streamed answer ----===//
-#include "tools/ingot/WordWrap.h"
+#include "tools/terminal/WordWrap.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 // The scripts are generated from the definitions that the parser uses, so the two cannot differ.
 //===----------------------------------------------------------------------===//
 #include "runtime/error/Codes.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/terminal/Console.h"
 
 namespace ingot::cli {
 

@@ -1,12 +1,12 @@
 //===- Run.cpp - ingot run: a prompt, or a file of prompts -----------------===//
 #include "runtime/engine/EngineFile.h"
 #include "runtime/text/Text.h"
-#include "tools/ingot/ChatPrompt.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
+#include "tools/ingot/chat/ChatPrompt.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/EngineOptions.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <unistd.h>

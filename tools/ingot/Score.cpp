@@ -1,11 +1,11 @@
 //===- Score.cpp - ingot score and ingot logits -------------------------------===//
 #include "runtime/engine/EngineFile.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
-#include "tools/ingot/NpyWriter.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
+#include "tools/files/NpyWriter.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/EngineOptions.h"
+#include "tools/terminal/Console.h"
 
 #include <charconv>
 

@@ -7,12 +7,12 @@
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/error/Suggest.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/CompilerLibrary.h"
-#include "tools/ingot/Console.h"
 #include "tools/ingot/FatalError.h"
-#include "tools/ingot/ModelName.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/CompilerLibrary.h"
+#include "tools/ingot/engines/ModelName.h"
 #include "tools/options/CommandLine.h"
+#include "tools/terminal/Console.h"
 
 #include <cstdio>
 #include <cstring>

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// One core.
 struct Machine {
@@ -42,4 +42,4 @@ inline constexpr Machine kV3{"x86-64-v3", 3.5, 20, 0.93, 32 << 10, 1 << 20, 32, 
 inline constexpr Machine kIceLake{
     "intel-icelake", 2.8, 14, 0.93, 48 << 10, 5 << 18, 48, 2, 3, 2, 4, 5};
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

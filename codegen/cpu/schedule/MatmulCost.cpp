@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using kernel::RowKind;
 
 namespace {
@@ -166,7 +166,7 @@ bool dequantises(kernel::MatmulOp op) {
 
 } // namespace
 
-Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
+Arithmetic ingot::codegen::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
   if (isQuantised(op.xType().getKind()))
     return Arithmetic::Int8;
   bool bf16 = llvm::any_of(op.getWeights().getTypes(), [](Type type) {
@@ -175,14 +175,15 @@ Arithmetic ingot::cpu::arithmeticOf(kernel::MatmulOp op, const Isa &isa) {
   return op.getFastFloat() && isa.bf16Dot && bf16 ? Arithmetic::Bf16 : Arithmetic::F32;
 }
 
-bool ingot::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa) {
+bool ingot::codegen::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout,
+                                        const Isa &isa) {
   const NumericFormat &format = numericFormat(layout.format);
   return op.xType().getKind() == RowKind::Q8 && format.hasIntegerCodes() && format.bits < 8 &&
          double(UnpackedLayout(layout, isa).panelBytes()) <=
              (1 - kL2Share) * double(isa.machine->l2Bytes);
 }
 
-int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
+int64_t ingot::codegen::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.xType().getKind()))
     return sums + vectors + 2; // and a broadcast and a temporary of unpacking
@@ -196,8 +197,8 @@ int64_t ingot::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t t
   return sums * kinds + vectors + (isa.dot == DotKind::Pmaddubsw ? 6 : 3);
 }
 
-SmallVector<kernel::ScheduleAttr> ingot::cpu::scheduleCandidates(kernel::MatmulOp op,
-                                                                 const Isa &isa) {
+SmallVector<kernel::ScheduleAttr> ingot::codegen::cpu::scheduleCandidates(kernel::MatmulOp op,
+                                                                          const Isa &isa) {
   SmallVector<kernel::ScheduleAttr> candidates;
   int64_t longest = dequantises(op) ? isa.registers / 8 : 8;
   for (int64_t front = 1; front <= longest; ++front) {
@@ -250,8 +251,8 @@ static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, 
   return cost;
 }
 
-MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
-                                  const Isa &isa, const Machine &machine, int64_t tokens) {
+MatmulCost ingot::codegen::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
+                                           const Isa &isa, const Machine &machine, int64_t tokens) {
   if (!op.getRoutes())
     return costOfAll(op, schedule, isa, machine, tokens);
   // Only a fraction of the experts have rows, each an equal number of them.
@@ -264,8 +265,8 @@ MatmulCost ingot::cpu::matmulCost(kernel::MatmulOp op, kernel::ScheduleAttr sche
   return cost;
 }
 
-double ingot::cpu::matmulSlowness(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
-                                  const Isa &isa, const Machine &machine) {
+double ingot::codegen::cpu::matmulSlowness(kernel::MatmulOp op, kernel::ScheduleAttr schedule,
+                                           const Isa &isa, const Machine &machine) {
   double sum = 0;
   for (int64_t tokens : kModelTokens) {
     MatmulCost cost = matmulCost(op, schedule, isa, machine, tokens);

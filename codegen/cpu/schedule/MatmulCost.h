@@ -37,7 +37,7 @@ namespace ingot::kernel {
 class MatmulOp;
 }
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// The cost of a launch on one core.
 struct MatmulCost {
@@ -74,4 +74,4 @@ llvm::SmallVector<kernel::ScheduleAttr> scheduleCandidates(kernel::MatmulOp op, 
 enum class Arithmetic : uint8_t { Int8, Bf16, F32 };
 Arithmetic arithmeticOf(kernel::MatmulOp op, const Isa &isa);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

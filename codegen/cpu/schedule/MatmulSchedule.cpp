@@ -7,16 +7,16 @@
 
 using namespace mlir;
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 
-int ingot::cpu::tileVectors(const Isa &isa, int64_t tokens) {
+int ingot::codegen::cpu::tileVectors(const Isa &isa, int64_t tokens) {
   if (isa.coversPanel)
     return kPanelRows / isa.lanes;
   // Four accumulators and their four partial sums fill most of sixteen registers.
   return tokens >= 3 ? 1 : tokens == 2 ? 2 : 4;
 }
 
-kernel::ScheduleAttr ingot::cpu::matmulSchedule(kernel::MatmulOp op, const Isa &isa) {
+kernel::ScheduleAttr ingot::codegen::cpu::matmulSchedule(kernel::MatmulOp op, const Isa &isa) {
   if (kernel::ScheduleAttr given = op.getScheduleAttr()) {
     SmallVector<int64_t> tiles(given.getTokenTiles());
     if (tiles.empty() || tiles.back() != 1)

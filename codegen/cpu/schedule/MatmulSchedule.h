@@ -19,7 +19,7 @@ namespace ingot::kernel {
 class MatmulOp;
 }
 
-namespace ingot::cpu {
+namespace ingot::codegen::cpu {
 
 /// Returns the schedule of `op`: its attribute, or the model's choice. Tile sizes descend and end in 1.
 kernel::ScheduleAttr matmulSchedule(kernel::MatmulOp op, const Isa &isa);
@@ -28,4 +28,4 @@ kernel::ScheduleAttr matmulSchedule(kernel::MatmulOp op, const Isa &isa);
 /// cover the panel runs over its parts in turn.
 int tileVectors(const Isa &isa, int64_t tokens);
 
-} // namespace ingot::cpu
+} // namespace ingot::codegen::cpu

@@ -1,6 +1,6 @@
 //===- seed.cuh - Dummy weights, generated on the device ---------------------===//
 //
-// runtime/formats/SeedWeights.h defines the value of weight (n, k) of a tensor, and SeedFragments.cpp
+// runtime/formats/DummyWeights.h defines the value of weight (n, k) of a tensor, and DummyFragments.cpp
 // places the same values on the host: both give the same bytes. A block generates a tile of 16 rows.
 // Its lanes hold the rows that they hold in a fragment, so a thread needs the keys of only two rows.
 // The memory must be zero beforehand: padding is not written.

@@ -4,7 +4,7 @@
 #include "compiler/reference/interpreter/WeightReader.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "dialects/lm/ops/Weights.h"
-#include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/DummyWeights.h"
 
 #include "llvm/Support/xxhash.h"
 

@@ -256,7 +256,8 @@ void PlanInterpreterImpl::fetchBeside(const Matrix &logits) {
 }
 
 /// Checks or clears keys and sums after a step: they are 0 between steps. On a GPU the launches reset them,
-/// except in steps that output logits; then, and on CPUs, the host clears the keys (Executor.cpp of both).
+/// except in steps that output logits; then, and on CPUs, the host clears the keys (CpuExecutor.cpp,
+/// CudaExecutor.cpp).
 void PlanInterpreterImpl::leaveKeys(Mode mode) {
   for (int64_t buffer : zeros) {
     const Memory::Buffer &own = interpreter.memory->buffer(buffer);

@@ -39,7 +39,7 @@ public:
   CodeOnCpu(ModuleOp plan, const CodeOfLevel &level, LoadedCode code)
       : level(level), code(std::move(code)) {
     for (kernel::FuncOp fn : level.kernels)
-      scratch[fn.getSymName()] = cpu::scratchBytes(fn);
+      scratch[fn.getSymName()] = codegen::cpu::scratchBytes(fn);
     plan.walk([&](kernel::RopeAppendOp op) { normsHeads |= op.getQNorm() || op.getKNorm(); });
   }
 
@@ -110,7 +110,8 @@ double CodeOnCpu::allowed(kernel::FuncOp fn, size_t, const BatchView &, double s
 std::string CodeOnCpu::textOf(kernel::FuncOp fn) {
   for (kernel::FuncOp own : level.kernels)
     if (own.getSymName() == fn.getSymName())
-      if (auto text = cpu::printKernel(own, level.isa, cpu::CodeText::Assembly); succeeded(text))
+      if (auto text = codegen::cpu::printKernel(own, level.isa, codegen::cpu::CodeText::Assembly);
+          succeeded(text))
         return *text;
   return "";
 }

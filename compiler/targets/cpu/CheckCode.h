@@ -11,7 +11,7 @@ namespace ingot::compiler {
 
 /// The code of a level for the kernels of a plan. `kernels` carry the chosen schedules.
 struct CodeOfLevel {
-  const cpu::Isa &isa;
+  const codegen::cpu::Isa &isa;
   llvm::ArrayRef<kernel::FuncOp> kernels;
   llvm::StringRef image;
 };

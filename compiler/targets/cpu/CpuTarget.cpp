@@ -1,7 +1,7 @@
 //===- CpuTarget.cpp - CPUs: one shared object per level ------------------===//
 #include "codegen/cpu/CpuCodegen.h"
 #include "codegen/cpu/Disassembly.h"
-#include "compiler/console/OutputPlace.h"
+#include "compiler/options/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/KernelWork.h"
 #include "compiler/targets/cpu/CheckCode.h"
@@ -21,14 +21,16 @@ public:
   explicit CpuJob(const CodeContext &context) : context(context), options(context.options) {}
 
   Result<void> emit(ArrayRef<kernel::FuncOp> kernels) override {
-    const cpu::Isa &isa = *cpu::isaNamed(options.targets.back());
+    const codegen::cpu::Isa &isa = *codegen::cpu::isaNamed(options.targets.back());
     ScheduledKernels scheduled(kernels, isa);
     std::string all;
     auto underWay = suspectCode(kernels, "cpu:" + std::string(isa.name));
     for (kernel::FuncOp fn : scheduled.kernels()) {
       underWay(fn.getSymName());
-      auto printed = cpu::printKernel(
-          fn, isa, options.emit == Emit::Asm ? cpu::CodeText::Assembly : cpu::CodeText::Llvm);
+      auto printed =
+          codegen::cpu::printKernel(fn, isa,
+                                    options.emit == Emit::Asm ? codegen::cpu::CodeText::Assembly
+                                                              : codegen::cpu::CodeText::Llvm);
       if (failed(printed))
         return context.compilerError("kernel " + fn.getSymName().str() + " has no code");
       all += *printed;
@@ -41,10 +43,10 @@ public:
                               std::vector<SegmentSource> &segments) override {
     size_t codeBytes = 0;
     for (auto [kernel, fn] : llvm::zip_equal(table.kernels, kernels))
-      kernel->scratch_bytes = cpu::scratchBytes(fn);
+      kernel->scratch_bytes = codegen::cpu::scratchBytes(fn);
     made.clear();
     for (const std::string &level : options.targets) {
-      const cpu::Isa &isa = *cpu::isaNamed(level);
+      const codegen::cpu::Isa &isa = *codegen::cpu::isaNamed(level);
       auto owned = std::make_unique<ScheduledKernels>(kernels, isa);
       ScheduledKernels &scheduled = *owned;
       auto code = codeFor(scheduled.kernels(), isa);
@@ -69,7 +71,9 @@ public:
 
   Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {
     const runtime::CpuFeatures host = runtime::hostCpu();
-    auto runsHere = [&](const Made &one) { return host.has(*runtime::isaNamed(one.isa->name)); };
+    auto runsHere = [&](const Made &one) {
+      return host.has(*runtime::isaLevelNamed(one.isa->name));
+    };
     SmallVector<CodeOfLevel> levels;
     for (const Made &one : made)
       if (runsHere(one))
@@ -98,21 +102,21 @@ public:
 private:
   /// The code of a level, as added.
   struct Made {
-    const cpu::Isa *isa;
+    const codegen::cpu::Isa *isa;
     std::unique_ptr<ScheduledKernels> kernels;
     std::string code;
   };
 
   /// The code of all kernels for a level. Kernels in the cache are not compiled.
-  FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa) {
+  FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const codegen::cpu::Isa &isa) {
     TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
     std::optional<CachedCode> objects;
     if (context.cache)
       objects.emplace(*context.cache, context.identity);
-    auto object = cpu::compileKernels(kernels, isa,
-                                      {static_cast<unsigned>(context.threads), &scope,
-                                       suspectCode(kernels, "cpu:" + std::string(isa.name)),
-                                       objects ? &*objects : nullptr});
+    auto object = codegen::cpu::compileKernels(
+        kernels, isa,
+        {static_cast<unsigned>(context.threads), &scope,
+         suspectCode(kernels, "cpu:" + std::string(isa.name)), objects ? &*objects : nullptr});
     if (failed(object))
       return failure();
     return std::string(object->begin(), object->end());
@@ -133,7 +137,7 @@ public:
     return lm::WeightLayout::Panel32;
   }
   kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
-    return cpu::kernelShape(kernel);
+    return codegen::cpu::kernelShape(kernel);
   }
   void addLoweringPasses(AddPass add) const override { add(createFoldArgmaxPass({kind()})); }
   void addPlanningPasses(AddPass) const override {}
@@ -152,11 +156,11 @@ public:
   llvm::Expected<std::vector<CodeText>> listCode(StringRef, StringRef object,
                                                  llvm::function_ref<ArrayRef<kernel::FuncOp>()>,
                                                  bool) const override {
-    auto functions = cpu::disassemble(object);
+    auto functions = codegen::cpu::disassemble(object);
     if (!functions)
       return functions.takeError();
     std::vector<CodeText> all;
-    for (cpu::DisassembledFunction &function : *functions)
+    for (codegen::cpu::DisassembledFunction &function : *functions)
       all.push_back({std::move(function.name), std::move(function.text)});
     return all;
   }

@@ -33,6 +33,6 @@ LoadedCode::~LoadedCode() {
     close(file);
 }
 
-cpu::KernelFn LoadedCode::function(const std::string &name) const {
-  return reinterpret_cast<cpu::KernelFn>(dlsym(handle, name.c_str()));
+KernelFn LoadedCode::function(const std::string &name) const {
+  return reinterpret_cast<KernelFn>(dlsym(handle, name.c_str()));
 }

@@ -20,7 +20,7 @@ public:
   ~LoadedCode();
 
   /// Null if the object exports no such kernel.
-  cpu::KernelFn function(const std::string &name) const;
+  KernelFn function(const std::string &name) const;
 
 private:
   LoadedCode() = default;

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa)
+ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const codegen::cpu::Isa &isa)
     : isa(isa) {
   for (kernel::FuncOp original : kernels) {
     kernel::FuncOp copy = original.clone();
@@ -20,7 +20,7 @@ ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const cpu::
     if (!matmul)
       continue;
     source = matmul.getScheduleAttr() ? "given" : "model";
-    matmul.setScheduleAttr(cpu::matmulSchedule(matmul, isa));
+    matmul.setScheduleAttr(codegen::cpu::matmulSchedule(matmul, isa));
   }
 }
 
@@ -59,19 +59,19 @@ static std::string shapeOf(kernel::MatmulOp op) {
   return text + (op.getGated() ? " pair" : "");
 }
 
-static fb::Arithmetic arithmeticOf(cpu::Arithmetic unit) {
-  return unit == cpu::Arithmetic::Int8   ? fb::Arithmetic::Int8
-         : unit == cpu::Arithmetic::Bf16 ? fb::Arithmetic::Bf16
-                                         : fb::Arithmetic::F32;
+static fb::Arithmetic arithmeticOf(codegen::cpu::Arithmetic unit) {
+  return unit == codegen::cpu::Arithmetic::Int8   ? fb::Arithmetic::Int8
+         : unit == codegen::cpu::Arithmetic::Bf16 ? fb::Arithmetic::Bf16
+                                                  : fb::Arithmetic::F32;
 }
 
-static void addMatmul(kernel::MatmulOp op, const cpu::Isa &isa, fb::KernelCostT &cost) {
+static void addMatmul(kernel::MatmulOp op, const codegen::cpu::Isa &isa, fb::KernelCostT &cost) {
   cost.schedule = textOf(op.getScheduleAttr());
   cost.shape = shapeOf(op);
-  cost.arithmetic = arithmeticOf(cpu::arithmeticOf(op, isa));
-  for (int64_t tokens : cpu::kModelTokens) {
-    cpu::MatmulCost predicted =
-        cpu::matmulCost(op, op.getScheduleAttr(), isa, *isa.machine, tokens);
+  cost.arithmetic = arithmeticOf(codegen::cpu::arithmeticOf(op, isa));
+  for (int64_t tokens : codegen::cpu::kModelTokens) {
+    codegen::cpu::MatmulCost predicted =
+        codegen::cpu::matmulCost(op, op.getScheduleAttr(), isa, *isa.machine, tokens);
     cost.predicted.push_back({static_cast<uint64_t>(tokens),
                               static_cast<uint64_t>(predicted.coreSeconds * 1e9),
                               static_cast<uint64_t>(predicted.memoryBytes)});

@@ -18,14 +18,14 @@ namespace ingot::compiler {
 /// The kernels of a program as one level compiles them: copies whose matmuls carry their schedule.
 class ScheduledKernels {
 public:
-  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const cpu::Isa &isa);
+  ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const codegen::cpu::Isa &isa);
 
   llvm::ArrayRef<kernel::FuncOp> kernels() const { return functions; }
   /// The record of each kernel in the engine: its tiling and the reason, and the cost of a launch.
   std::vector<std::unique_ptr<fb::KernelCostT>> costs() const;
 
 private:
-  const cpu::Isa &isa;
+  const codegen::cpu::Isa &isa;
   std::vector<mlir::OwningOpRef<kernel::FuncOp>> owned;
   llvm::SmallVector<kernel::FuncOp> functions;
   std::vector<std::string> sources; ///< of each kernel's schedule; empty if it has none

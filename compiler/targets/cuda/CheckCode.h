@@ -19,7 +19,7 @@ struct CodeOfArchitecture {
   llvm::StringRef image;    ///< for the emulator
   fb::CodeObjectT variants; ///< of the kernels, in the same order
   llvm::ArrayRef<kernel::FuncOp> kernels;
-  cuda::SharedAttention shared;
+  codegen::cuda::SharedAttention shared;
   std::function<std::string(kernel::FuncOp)> textOf;
 };
 

@@ -1,6 +1,6 @@
 //===- CudaTarget.cpp - GPUs, and their emulator --------------------------===//
 #include "codegen/cuda/CudaCodegen.h"
-#include "compiler/console/OutputPlace.h"
+#include "compiler/options/OutputPlace.h"
 #include "compiler/targets/CodeTarget.h"
 #include "compiler/targets/cuda/CheckCode.h"
 #include "compiler/targets/cuda/GpuCode.h"
@@ -97,7 +97,7 @@ private:
     CodeOfArchitecture code;
     code.target = object.target, code.image = image, code.kernels = checked;
     code.variants = fb::CodeObjectT(object);
-    code.shared = cuda::sharedAttention(checked);
+    code.shared = codegen::cuda::sharedAttention(checked);
     code.textOf = [&](kernel::FuncOp fn) {
       auto text = printCuda(fn, object.target, options.batchInvariant);
       return text ? *text : std::string();
@@ -135,13 +135,14 @@ public:
     // For stacks of vectors, one per expert, a panel is padded to whole tiles.
     if (type.isVectors())
       return lm::WeightLayout::Panel32;
-    return consumers.empty() ? lm::WeightLayout::Fragment16 : cuda::matrixLayout(consumers.front());
+    return consumers.empty() ? lm::WeightLayout::Fragment16
+                             : codegen::cuda::matrixLayout(consumers.front());
   }
   void addLoweringPasses(AddPass add) const override {
     // The launch that computes the logits finds the largest one.
     add(createFoldArgmaxPass({kind()}));
     // Rows that only code for many tokens reads are written only in steps of many tokens.
-    add(createFp8CasesPass({cuda::kFewTokens}));
+    add(createFp8CasesPass({codegen::cuda::kFewTokens}));
     // With few tokens a launch costs more than recomputing its results. Norms come last, because their
     // specialisations contain the others'.
     add(createAppendEpiloguesPass({kind()}));
@@ -154,10 +155,10 @@ public:
     add(createFindIdsPass({kind()}));
   }
   kernel::KernelShape shapeOf(kernel::FuncOp kernel) const override {
-    return cuda::kernelShape(kernel);
+    return codegen::cuda::kernelShape(kernel);
   }
   int64_t drawSumsBytes(int64_t vocabulary) const override {
-    return cuda::drawSumsBytes(vocabulary);
+    return codegen::cuda::drawSumsBytes(vocabulary);
   }
 
   bool isWanted(const CompileOptions &options) const override {

@@ -19,19 +19,19 @@ bool compiler::usesWgmma(StringRef target, bool batchInvariant) {
   return arch && arch->wgmma && !batchInvariant;
 }
 
-static cuda::EmitOptions optionsFor(StringRef target, bool batchInvariant) {
-  cuda::EmitOptions options;
+static codegen::cuda::EmitOptions optionsFor(StringRef target, bool batchInvariant) {
+  codegen::cuda::EmitOptions options;
   options.wgmma = usesWgmma(target, batchInvariant);
   return options;
 }
 
-static Result<std::vector<cuda::CudaProgram>> programsOf(ArrayRef<kernel::FuncOp> kernels,
-                                                         const cuda::EmitOptions &options) {
-  std::vector<cuda::CudaProgram> programs;
+static Result<std::vector<codegen::cuda::CudaProgram>>
+programsOf(ArrayRef<kernel::FuncOp> kernels, const codegen::cuda::EmitOptions &options) {
+  std::vector<codegen::cuda::CudaProgram> programs;
   auto underWay = suspectCode(kernels, "GPUs");
   for (kernel::FuncOp fn : kernels) {
     underWay(fn.getSymName());
-    auto program = cuda::emitKernel(fn, options);
+    auto program = codegen::cuda::emitKernel(fn, options);
     if (failed(program))
       return Error{ExitCode::Internal, errors::kNoGpuKernel,
                    "kernel " + fn.getSymName().str() + " cannot be generated for GPUs", "",
@@ -54,21 +54,22 @@ static Error problemError(const char *code, const std::string &problem) {
   return error;
 }
 
-static std::unique_ptr<fb::Extent> extentOf(const cuda::LaunchExtent &extent) {
+static std::unique_ptr<fb::Extent> extentOf(const codegen::cuda::LaunchExtent &extent) {
   constexpr fb::GridBase bases[] = {
       fb::GridBase::Constant, fb::GridBase::Tokens,      fb::GridBase::Rows, fb::GridBase::Tiles,
       fb::GridBase::Shares,   fb::GridBase::PromptTiles, fb::GridBase::Spans};
   return std::make_unique<fb::Extent>(bases[extent.base], extent.multiply, extent.divide);
 }
 
-static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, uint32_t module,
-                                               bool overlap) {
+static std::unique_ptr<fb::VariantT> variantOf(const codegen::cuda::CudaVariant &from,
+                                               uint32_t module, bool overlap) {
   auto to = std::make_unique<fb::VariantT>();
   to->module_ = module;
   to->symbol = from.symbol;
-  if (from.maxCount != cuda::kUnlimited)
-    (from.guardBase == cuda::LaunchExtent::Rows ? to->max_rows : to->max_tokens) = from.maxCount;
-  if (from.maxTileTokens != cuda::kUnlimited)
+  if (from.maxCount != codegen::cuda::kUnlimited)
+    (from.guardBase == codegen::cuda::LaunchExtent::Rows ? to->max_rows : to->max_tokens) =
+        from.maxCount;
+  if (from.maxTileTokens != codegen::cuda::kUnlimited)
     to->max_tile_tokens = from.maxTileTokens;
   to->x = extentOf(from.grid[0]);
   to->y = extentOf(from.grid[1]);
@@ -77,7 +78,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const cuda::CudaVariant &from, ui
   to->shared_bytes = from.sharedBytes;
   to->overlap = overlap && from.pdl;
   to->cluster = from.cluster > 1 ? from.cluster : 0;
-  for (const cuda::TensorMapOf &from : from.tensorMaps) {
+  for (const codegen::cuda::TensorMapOf &from : from.tensorMaps) {
     auto map = std::make_unique<fb::TensorMapT>();
     map->operand = from.operand;
     map->element = fb::TensorElement::BF16;
@@ -94,13 +95,14 @@ namespace {
 /// All programs of an engine: those of the kernels, and one for each format of weights that the device
 /// generates.
 struct ProgramList {
-  std::vector<cuda::CudaProgram> all;
+  std::vector<codegen::cuda::CudaProgram> all;
   size_t seeds = 0; ///< seeded[i] is at seeds + i
   std::vector<WeightFormat> seeded;
 };
 } // namespace
 
-static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::EmitOptions &text,
+static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels,
+                                  const codegen::cuda::EmitOptions &text,
                                   const fb::ProgramT &table) {
   auto programs = programsOf(kernels, text);
   if (!programs)
@@ -114,7 +116,7 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels, const cuda::
     if (llvm::is_contained(list.seeded, format))
       continue;
     list.seeded.push_back(format);
-    list.all.push_back(cuda::seedProgram(format));
+    list.all.push_back(codegen::cuda::seedProgram(format));
   }
   return list;
 }
@@ -147,7 +149,7 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
       continue;
     }
     auto &variants = code->variants.emplace_back(std::make_unique<fb::KernelVariantsT>());
-    for (const cuda::CudaVariant &variant : program.variants)
+    for (const codegen::cuda::CudaVariant &variant : program.variants)
       variants->variants.push_back(variantOf(variant, module, overlap));
   }
   code->costs = gpuCosts(kernels, table, *code);
@@ -158,14 +160,14 @@ static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kern
 }
 
 /// Compiles the programs to host code for the target's architecture.
-static Result<std::string> emulated(ArrayRef<cuda::CudaProgram> programs, const std::string &target,
-                                    const GpuCodeOptions &options) {
+static Result<std::string> emulated(ArrayRef<codegen::cuda::CudaProgram> programs,
+                                    const std::string &target, const GpuCodeOptions &options) {
   std::string problem;
-  cuda::EmulatorOptions how;
+  codegen::cuda::EmulatorOptions how;
   how.architecture = "sm_" + target.substr(target.rfind('_') + 1); // also for PTX
   how.threads = options.threads;
   how.cache = options.cache;
-  auto object = cuda::compileForEmulator(programs, how, problem);
+  auto object = codegen::cuda::compileForEmulator(programs, how, problem);
   if (failed(object))
     return problemError("E0462", problem);
   return std::string(object->begin(), object->end());
@@ -182,7 +184,7 @@ Result<std::string> compiler::codeForEmulator(ArrayRef<kernel::FuncOp> kernels,
 
 /// Adds code for targets that share one program text; adds to `sum`.
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
-                              const cuda::EmitOptions &text, const GpuCodeOptions &options,
+                              const codegen::cuda::EmitOptions &text, const GpuCodeOptions &options,
                               fb::ProgramT &table, std::vector<SegmentSource> &segments,
                               GpuCode &sum) {
   auto programs = listOf(kernels, text, table);
@@ -196,13 +198,14 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
     }
   std::string problem;
   if (!architectures.empty()) {
-    auto compiled = cuda::compilePrograms(programs->all, architectures, options.threads, problem,
-                                          options.cache, suspectCode(kernels, "GPUs, by NVRTC,"));
+    auto compiled =
+        codegen::cuda::compilePrograms(programs->all, architectures, options.threads, problem,
+                                       options.cache, suspectCode(kernels, "GPUs, by NVRTC,"));
     if (failed(compiled))
       return problemError("E0461", problem);
     for (auto [target, modules] : llvm::zip_equal(named, *compiled)) {
       std::vector<std::string> files;
-      for (const cuda::CompiledProgram &module : modules) {
+      for (const codegen::cuda::CompiledProgram &module : modules) {
         files.emplace_back(module.code.begin(), module.code.end());
         if (runtime::gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx &&
             !files.back().ends_with('\0'))
@@ -227,7 +230,7 @@ static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::st
 Result<GpuCode> compiler::addGpuCode(ArrayRef<kernel::FuncOp> kernels,
                                      const GpuCodeOptions &options, fb::ProgramT &table,
                                      std::vector<SegmentSource> &segments) {
-  const cuda::SharedAttention shared = cuda::sharedAttention(kernels);
+  const codegen::cuda::SharedAttention shared = codegen::cuda::sharedAttention(kernels);
   table.attention_shares = shared.shares, table.attention_slots = shared.slots;
   GpuCode sum;
   for (bool wgmma : {false, true}) {
@@ -249,18 +252,18 @@ Result<std::string> compiler::printCuda(ArrayRef<kernel::FuncOp> kernels,
   if (!programs)
     return programs.error();
   std::string text;
-  for (const cuda::CudaProgram &program : *programs)
+  for (const codegen::cuda::CudaProgram &program : *programs)
     text += program.source + "\n";
   return text;
 }
 
 /// Disassembles all functions of a cubin, in order.
 static llvm::Expected<std::string> sassOf(const std::string &disassembler, StringRef cubin) {
-  std::vector<cuda::SassFunction> functions;
+  std::vector<codegen::cuda::SassFunction> functions;
   std::string problem, text;
-  if (!cuda::disassembleCubin(disassembler, cubin, functions, problem))
+  if (!codegen::cuda::disassembleCubin(disassembler, cubin, functions, problem))
     return llvm::createStringError(problem);
-  for (const cuda::SassFunction &function : functions)
+  for (const codegen::cuda::SassFunction &function : functions)
     text += function.symbol + ":\n" + function.text + "\n";
   return text;
 }
@@ -273,21 +276,21 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
     return Error{ExitCode::Usage, "E0400", target + " has no GPU machine code",
                  "the emulator runs CPU code",
                  "--target cuda:" + target.substr(target.find(':') + 1) + ", or --emit cuda"};
-  const std::string disassembler = cuda::findDisassembler();
+  const std::string disassembler = codegen::cuda::findDisassembler();
   if (disassembler.empty() && kind == GpuTarget::Kind::Cubin)
     return Error{ExitCode::File, "E0494", "nvdisasm, the disassembler of GPU code, was not found",
                  "neither next to NVRTC nor in PATH",
-                 std::string(cuda::kDisassemblerHint) + "; --emit cuda does not need it"};
+                 std::string(codegen::cuda::kDisassemblerHint) + "; --emit cuda does not need it"};
   auto programs = programsOf(kernels, optionsFor(target, options.batchInvariant));
   if (!programs)
     return programs.error();
   std::string problem, all;
-  auto compiled =
-      cuda::compilePrograms(*programs, {target.substr(target.find(':') + 1)}, options.threads,
-                            problem, nullptr, suspectCode(kernels, "GPUs, by NVRTC,"));
+  auto compiled = codegen::cuda::compilePrograms(*programs, {target.substr(target.find(':') + 1)},
+                                                 options.threads, problem, nullptr,
+                                                 suspectCode(kernels, "GPUs, by NVRTC,"));
   if (failed(compiled))
     return problemError("E0461", problem);
-  for (const cuda::CompiledProgram &program : compiled->front()) {
+  for (const codegen::cuda::CompiledProgram &program : compiled->front()) {
     const StringRef code(program.code.data(), program.code.size());
     if (kind == GpuTarget::Kind::Ptx) {
       all += code.rtrim('\0').str();
@@ -303,11 +306,12 @@ Result<std::string> compiler::printSass(ArrayRef<kernel::FuncOp> kernels,
 }
 
 llvm::Expected<std::vector<std::string>> compiler::sassOfModules(StringRef object) {
-  const std::string disassembler = cuda::findDisassembler();
+  const std::string disassembler = codegen::cuda::findDisassembler();
   if (disassembler.empty())
-    return llvm::createStringError(std::string("for machine code: ") + cuda::kDisassemblerHint);
+    return llvm::createStringError(std::string("for machine code: ") +
+                                   codegen::cuda::kDisassemblerHint);
   std::vector<std::string> modules;
-  while (const size_t size = cuda::sizeOfElf(object)) {
+  while (const size_t size = codegen::cuda::sizeOfElf(object)) {
     auto text = sassOf(disassembler, object.take_front(size));
     if (!text)
       return text.takeError();

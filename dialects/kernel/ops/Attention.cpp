@@ -34,6 +34,6 @@ WorkItems AttentionOp::workItems() {
 int64_t AttentionOp::operationsPerPosition() { // q k and p v
   return 4 * getHeads() * getKv().getType().getHeadDim();
 }
-int64_t AttentionOp::bytesPerPosition() { return getKv().getType().pageBytes() / cpu::kPageTokens; }
+int64_t AttentionOp::bytesPerPosition() { return getKv().getType().pageBytes() / kPageTokens; }
 Value AttentionOp::workspace() { return getWorkspace(); }
 void AttentionOp::takeWorkspace(Value operand) { getWorkspaceMutable().assign(operand); }

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/UniformRoutes.h"
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/CpuExecutor.h"
 
 #include <cstring>
 #include <utility>
@@ -14,7 +14,7 @@ namespace ingot::cpu {
 
 class KernelBench final : public runtime::KernelBench {
 public:
-  explicit KernelBench(Executor &executor) : executor(executor) {}
+  explicit KernelBench(CpuExecutor &executor) : executor(executor) {}
 
   Result<void> prepare(const BatchView &batch) override;
   Launches launches(const Choice &choice) override;
@@ -30,7 +30,7 @@ private:
   Result<void> take(const Choice &choice);
   void spreadRoutes();
 
-  Executor &executor;
+  CpuExecutor &executor;
   ItemCounts count; ///< of the batch
   uint64_t cases = 1;
   /// State of the last choice.
@@ -125,7 +125,7 @@ Result<std::vector<double>> KernelBench::time(const Choice &choice, int rounds, 
   return seconds;
 }
 
-std::unique_ptr<runtime::KernelBench> Executor::kernelBench() {
+std::unique_ptr<runtime::KernelBench> CpuExecutor::kernelBench() {
   return std::make_unique<KernelBench>(*this);
 }
 

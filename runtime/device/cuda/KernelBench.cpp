@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/device/KernelBench.h"
 #include "runtime/device/UniformRoutes.h"
-#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/CudaExecutor.h"
 #include "runtime/engine/GpuMachine.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr int kCopies = 8, kQueued = 9;
 
 class KernelBench final : public runtime::KernelBench {
 public:
-  explicit KernelBench(Executor &executor) : executor(executor), driver(*executor.driver) {}
+  explicit KernelBench(CudaExecutor &executor) : executor(executor), driver(*executor.driver) {}
   ~KernelBench() override { drop(); }
 
   Result<void> prepare(const BatchView &batch) override;
@@ -46,7 +46,7 @@ private:
   Result<Event> event(size_t index);
   Result<double> copySeconds(Address to, Address from, uint64_t bytes);
 
-  Executor &executor;
+  CudaExecutor &executor;
   Driver &driver;
   BatchView batch{};
   StepShape shape;
@@ -129,7 +129,7 @@ Result<void> KernelBench::take(const Choice &choice) {
 /// A launch that is timed in isolation finds routes like those that a step's router might have computed: what
 /// a step left there may have been overwritten, and nothing guarantees that its indices are valid.
 Result<void> KernelBench::spreadRoutes() {
-  for (const Executor::PlannedLaunch &planned : executor.launches) {
+  for (const CudaExecutor::PlannedLaunch &planned : executor.launches) {
     const fb::Kernel &kernel = *executor.picked.program->kernels()->Get(planned.kernel);
     if (!kernel.family() || kernel.family()->string_view() != "group_routes")
       continue;
@@ -249,7 +249,7 @@ Result<KernelBench::Limits> KernelBench::limits() {
   return limits;
 }
 
-std::unique_ptr<runtime::KernelBench> Executor::kernelBench() {
+std::unique_ptr<runtime::KernelBench> CudaExecutor::kernelBench() {
   return std::make_unique<KernelBench>(*this);
 }
 

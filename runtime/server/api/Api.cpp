@@ -74,7 +74,7 @@ Api::Api(std::shared_ptr<service::ModelRegistry> served, ApiOptions given, Post 
   observers = std::make_shared<const observe::Observers>(options.observers);
 }
 
-std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request) const {
+std::shared_ptr<observe::RequestRecord> Api::record(const http::HttpRequest &request) const {
   constexpr size_t kMostPath = 256, kMostBody = 64 << 10;
   auto record = std::make_shared<observe::RequestRecord>();
   record->begin = runtime::nowNanoseconds();
@@ -97,7 +97,7 @@ std::shared_ptr<observe::RequestRecord> Api::record(const http::Request &request
 }
 
 void Api::refused(const http::RefusedRequest &request) const {
-  http::Request unread;
+  http::HttpRequest unread;
   unread.id = request.id;
   unread.client = request.client;
   auto record = this->record(unread);
@@ -111,7 +111,7 @@ void Api::refused(const http::RefusedRequest &request) const {
     observer->ended(record);
 }
 
-void Api::handle(http::Request request, std::shared_ptr<http::Responder> transport) {
+void Api::handle(http::HttpRequest request, std::shared_ptr<http::Responder> transport) {
   auto record = this->record(request);
   std::shared_ptr<http::Responder> responder =
       ObservedResponder::wrap(std::move(transport), record, observers);
@@ -165,7 +165,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   }
   call->responder = std::move(responder);
   call->post = post;
-  auto kept = std::make_shared<http::Request>(std::move(request));
+  auto kept = std::make_shared<http::HttpRequest>(std::move(request));
   const size_t bytes = kept->body.size();
   auto read = [this, call = std::move(call), kept = std::move(kept), entry, record] {
     struct Done { // for requests without a place in the queue
@@ -218,7 +218,7 @@ void Api::handle(http::Request request, std::shared_ptr<http::Responder> transpo
   readers.push(std::move(read), bytes);
 }
 
-void Api::get(const http::Request &request, http::Responder &responder) {
+void Api::get(const http::HttpRequest &request, http::Responder &responder) {
   std::string_view path = request.path;
   if (path == "/health" || path == "/v1/health" || path == "/ping")
     return health(responder);
@@ -280,7 +280,7 @@ static std::string openMetrics(std::string_view text) {
   return out + "# EOF\n";
 }
 
-void Api::metrics(const http::Request &request, http::Responder &responder) {
+void Api::metrics(const http::HttpRequest &request, http::Responder &responder) {
   std::vector<std::pair<std::string, service::Measurements>> all;
   for (const auto &model : models->all())
     all.emplace_back(model->name(), model->service().metrics().read());

@@ -32,17 +32,17 @@ public:
   Api(std::shared_ptr<service::ModelRegistry> models, ApiOptions options, Post post);
 
   /// The handler that http::Server calls.
-  void handle(http::Request request, std::shared_ptr<http::Responder> responder);
+  void handle(http::HttpRequest request, std::shared_ptr<http::Responder> responder);
   /// Reports a request that the transport refused to the observers. Runs on the server's thread.
   void refused(const http::RefusedRequest &request) const;
   /// /health answers 503 from now on.
   void setDraining() { draining = true; }
 
 private:
-  void get(const http::Request &request, http::Responder &responder);
+  void get(const http::HttpRequest &request, http::Responder &responder);
   void health(http::Responder &responder);
-  void metrics(const http::Request &request, http::Responder &responder);
-  std::shared_ptr<observe::RequestRecord> record(const http::Request &request) const;
+  void metrics(const http::HttpRequest &request, http::Responder &responder);
+  std::shared_ptr<observe::RequestRecord> record(const http::HttpRequest &request) const;
 
   std::shared_ptr<service::ModelRegistry> models;
   ApiOptions options;

@@ -34,7 +34,7 @@ struct Generation {
   /// stream; into the content, with its marks; or nowhere.
   enum class Reasoning : uint8_t { Apart, InOnePiece, InContent, Hidden };
   Reasoning reasoning = Reasoning::Apart;
-  int apiKey = -1;                                ///< http::Request::apiKey
+  int apiKey = -1;                                ///< http::HttpRequest::apiKey
   std::string requestId;                          ///< X-Request-Id
   std::shared_ptr<observe::RequestRecord> record; ///< to be filled in; null: none is kept
 };

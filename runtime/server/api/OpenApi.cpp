@@ -17,7 +17,7 @@ using runtime::JsonText;
 
 std::vector<FieldNote> fieldsOf(const PostRoute &route, const Looked &at) {
   Call call;
-  http::Request request;
+  http::HttpRequest request;
   request.path = route.path;
   call.request = &request;
   call.generation.model = at.models.find("");

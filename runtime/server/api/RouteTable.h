@@ -33,7 +33,7 @@ std::span<const PostRoute> postRoutes();
 
 /// The inputs of a GET route.
 struct Looked {
-  const http::Request &request;
+  const http::HttpRequest &request;
   service::ModelRegistry &models;
   const std::string &version;
 };

@@ -12,7 +12,7 @@ namespace ingot::api {
 
 /// A request with a JSON body. Its model has been found and its place in the queue reserved.
 struct Call {
-  const http::Request *request;
+  const http::HttpRequest *request;
   std::shared_ptr<http::Responder> responder;
   Document document;
   std::optional<Fields> body;

@@ -336,7 +336,7 @@ void Connection::refuseLater(const Refusal &refusal, bool mayContinue,
 void Connection::dispatch() {
   RequestHead &head = reader.head();
   core.bodyBytes -= std::exchange(heldBody, 0);
-  Request request;
+  HttpRequest request;
   // A HEAD is handled as a GET whose body is not sent.
   request.method = frame.headOnly ? "GET" : std::move(head.method);
   request.path = std::move(head.path);

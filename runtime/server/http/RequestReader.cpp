@@ -28,7 +28,9 @@ std::string_view firstHeader(const Headers &headers, std::string_view name) {
 std::string_view RequestHead::header(std::string_view name) const {
   return firstHeader(headers, name);
 }
-std::string_view Request::header(std::string_view name) const { return firstHeader(headers, name); }
+std::string_view HttpRequest::header(std::string_view name) const {
+  return firstHeader(headers, name);
+}
 
 static error_code badField() { return make_error_code(beast::http::error::bad_field); }
 

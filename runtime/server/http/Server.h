@@ -3,7 +3,7 @@
 // The transport only: it handles bytes, limits and clients, but no models and no JSON beyond
 // errors.
 //
-//   client -- TCP/TLS --> connection --(Request, Responder)--> handler --> … any thread …
+//   client -- TCP/TLS --> connection --(HttpRequest, Responder)--> handler --> … any thread …
 //          <-- bytes  --             <--  send / write / finish  --------
 //
 // One thread (Boost.Asio) runs all connections. The handler is called on it and must return soon:
@@ -68,7 +68,7 @@ struct ServerOptions {
   std::function<void(const RefusedRequest &)> onRefusal = {};
 };
 
-struct Request {
+struct HttpRequest {
   std::string method; ///< "GET", "POST"
   std::string path;   ///< decoded, without the query; begins with '/'
   std::string query;  ///< as sent, without '?'
@@ -102,7 +102,7 @@ public:
   virtual bool gone() const = 0;
 };
 
-using Handler = std::function<void(Request, std::shared_ptr<Responder>)>;
+using Handler = std::function<void(HttpRequest, std::shared_ptr<Responder>)>;
 
 /// Counts since the server started.
 struct ServerStats {

@@ -54,7 +54,8 @@ bool names(std::string_view tags, std::string_view tag) {
 
 } // namespace
 
-bool answer(const http::Request &request, http::Responder &responder, std::span<const Asset> from) {
+bool answer(const http::HttpRequest &request, http::Responder &responder,
+            std::span<const Asset> from) {
   const auto asset =
       std::ranges::find_if(from, [&](const Asset &one) { return one.path == request.path; });
   if (asset == from.end()) {

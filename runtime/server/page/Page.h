@@ -13,7 +13,7 @@ namespace ingot::page {
 
 /// Answers a GET if its path belongs to the page. Otherwise sends nothing and returns false. In a
 /// build without the page, "/" and "/live" explain how to get it. May be called from any thread.
-bool answer(const http::Request &request, http::Responder &responder,
+bool answer(const http::HttpRequest &request, http::Responder &responder,
             std::span<const Asset> from = assets());
 
 } // namespace ingot::page

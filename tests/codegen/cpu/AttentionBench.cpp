@@ -17,8 +17,8 @@
 #include <numeric>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 
 struct Shape {
   int64_t heads = 32, kvHeads = 8, headDim = 64, window = 0;

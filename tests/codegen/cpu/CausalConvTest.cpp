@@ -3,8 +3,8 @@
 #include "tests/codegen/ConvReference.h"
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 using ingot::test::ConvCase;
 
 namespace {

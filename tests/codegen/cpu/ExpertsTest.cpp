@@ -14,8 +14,8 @@
 #include <random>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 using reference::Matrix;
 using reference::Routes;
 

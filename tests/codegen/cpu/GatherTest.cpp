@@ -5,8 +5,8 @@
 #include <cstdio>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 
 namespace {
 

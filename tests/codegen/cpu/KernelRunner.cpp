@@ -5,8 +5,8 @@
 #include <algorithm>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using cpu::test::LoadedKernels;
+using namespace ingot::codegen::cpu;
+using codegen::cpu::test::LoadedKernels;
 
 LoadedKernels::LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options) {
   auto image = compileKernels(module.kernels(), isa, options);
@@ -21,14 +21,14 @@ LoadedKernels::LoadedKernels(const KernelModule &module, const Isa &isa, Codegen
   scratch = static_cast<size_t>(test::scratchBytes(module));
 }
 
-int64_t cpu::test::scratchBytes(const KernelModule &module) {
+int64_t codegen::cpu::test::scratchBytes(const KernelModule &module) {
   int64_t most = 0;
   for (kernel::FuncOp kernel : module.kernels())
-    most = std::max(most, cpu::scratchBytes(kernel));
+    most = std::max(most, codegen::cpu::scratchBytes(kernel));
   return most;
 }
 
-mlir::FailureOr<std::string> cpu::test::printKernel(const KernelModule &module, const Isa &isa,
-                                                    CodeText text) {
-  return cpu::printKernel(module.kernels().front(), isa, text);
+mlir::FailureOr<std::string> codegen::cpu::test::printKernel(const KernelModule &module,
+                                                             const Isa &isa, CodeText text) {
+  return codegen::cpu::printKernel(module.kernels().front(), isa, text);
 }

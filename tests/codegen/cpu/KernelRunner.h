@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace ingot::cpu::test {
+namespace ingot::codegen::cpu::test {
 
 inline bool hostRuns(const Isa &isa) {
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -91,4 +91,4 @@ private:
   size_t scratch = 0;
 };
 
-} // namespace ingot::cpu::test
+} // namespace ingot::codegen::cpu::test

@@ -15,8 +15,8 @@
 #include <cstdio>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 
 static const char *const kSiluMul = R"(%one = arith.constant 1.0 : f32
   %n = arith.negf %acc : f32

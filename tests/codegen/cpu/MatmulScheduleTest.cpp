@@ -5,7 +5,7 @@
 #include "dialects/kernel/ops/Matmul.h"
 
 using namespace ingot;
-using namespace ingot::cpu;
+using namespace ingot::codegen::cpu;
 using ingot::test::KernelModule;
 
 namespace {

@@ -2,8 +2,8 @@
 #include "PanelReference.h"
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 using namespace ingot;
-using namespace ingot::cpu;
-using namespace ingot::cpu::test;
+using namespace ingot::codegen::cpu;
+using namespace ingot::codegen::cpu::test;
 using Elf = llvm::object::ELF64LEFile;
 
 namespace {

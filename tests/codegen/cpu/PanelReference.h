@@ -11,7 +11,7 @@
 #include "tests/codegen/cpu/Bf16.h"
 #include "tests/runtime/formats/RandomWeights.h"
 
-namespace ingot::cpu::test {
+namespace ingot::codegen::cpu::test {
 
 template <typename T> T readAs(const char *from) { return ingot::test::readFrom<T>(from); }
 
@@ -168,4 +168,4 @@ inline void transformHadamard(float *x, int64_t n) {
       }
 }
 
-} // namespace ingot::cpu::test
+} // namespace ingot::codegen::cpu::test

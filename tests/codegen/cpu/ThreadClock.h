@@ -6,7 +6,7 @@
 
 #include <ctime>
 
-namespace ingot::cpu::test {
+namespace ingot::codegen::cpu::test {
 
 /// Returns seconds.
 inline double threadSeconds() {
@@ -15,4 +15,4 @@ inline double threadSeconds() {
   return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
-} // namespace ingot::cpu::test
+} // namespace ingot::codegen::cpu::test

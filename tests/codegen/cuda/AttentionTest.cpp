@@ -9,7 +9,8 @@
 
 using namespace ingot;
 using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 
 namespace {
 

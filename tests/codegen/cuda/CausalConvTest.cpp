@@ -3,8 +3,8 @@
 #include "tests/codegen/ConvReference.h"
 
 using namespace ingot;
-using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 using ingot::test::ConvCase;
 
 namespace {

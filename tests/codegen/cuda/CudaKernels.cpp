@@ -3,9 +3,10 @@
 #include "dialects/kernel/ops/Structure.h"
 
 using namespace ingot;
-using namespace ingot::cuda;
+using namespace ingot::codegen::cuda;
 
-std::vector<CudaProgram> cuda::test::emitAll(const std::string &text, const EmitOptions &options) {
+std::vector<CudaProgram> codegen::cuda::test::emitAll(const std::string &text,
+                                                      const EmitOptions &options) {
   KernelModule module(text);
   std::vector<CudaProgram> programs;
   for (kernel::FuncOp kernel : module.kernels()) {
@@ -18,11 +19,11 @@ std::vector<CudaProgram> cuda::test::emitAll(const std::string &text, const Emit
   return programs;
 }
 
-mlir::FailureOr<CudaProgram> cuda::test::emitFirst(const KernelModule &module) {
+mlir::FailureOr<CudaProgram> codegen::cuda::test::emitFirst(const KernelModule &module) {
   return emitKernel(module.kernels()[0]);
 }
 
-std::map<std::string, int64_t> cuda::test::workspacesOf(const std::string &text) {
+std::map<std::string, int64_t> codegen::cuda::test::workspacesOf(const std::string &text) {
   KernelModule module(text);
   std::map<std::string, int64_t> bytes;
   for (kernel::FuncOp kernel : module.kernels())

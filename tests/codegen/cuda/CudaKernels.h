@@ -7,7 +7,7 @@
 
 #include <map>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 using ingot::test::KernelModule;
 
@@ -332,4 +332,4 @@ inline std::string samplingKernels(int64_t vocabulary) {
          kernel("draw_ids", l + k + s + i, both + " sums %s : " + sums + " outs(%i : " + ids + ")");
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -18,10 +18,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ingot::cuda::test {
-
-using cpu::AttentionTile;
-using cpu::BatchView;
+namespace ingot::codegen::cuda::test {
 
 /// How a build is run; the numbers must be the same for all of them.
 struct Build {
@@ -277,4 +274,4 @@ inline std::vector<float> f32Rows(int64_t rows, int64_t n, uint32_t seed) {
   return values;
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 /// Magnitudes of codes 0 … 126; 127 is NaN.
 inline const std::array<double, 127> &e4m3Magnitudes() {
@@ -36,4 +36,4 @@ inline uint8_t toE4m3(double value) {
   return uint8_t(best | (std::signbit(value) ? 128 : 0));
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -3,7 +3,7 @@
 
 #include "CudaKernels.h"
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 inline std::string routesType(int64_t experts, int64_t used) {
   return "!kernel.routes<" + std::to_string(experts) + ", " + std::to_string(used) + ">";
@@ -80,4 +80,4 @@ inline std::string combine(const std::string &name, int64_t n, int64_t experts, 
          ")\n  kernel.return\n}\n";
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -11,8 +11,8 @@
 #include <numeric>
 
 using namespace ingot;
-using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 
 namespace {
 

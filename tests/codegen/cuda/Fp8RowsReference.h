@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 /// Converts bf16 rows to rows of E4M3 as FragmentLayout.h describes them.
 inline std::vector<uint8_t> fp8Of(const std::vector<uint16_t> &x, int64_t rows, int64_t k) {
@@ -37,4 +37,4 @@ inline float numberOf(const uint8_t *row, int64_t k, int64_t width) {
   return scale * f32FromE4M3(row[k / 16 * 16 + fp8Slot(k % 16)]);
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 using FragmentReader = ingot::test::WeightReader<FragmentLayout>;
 
@@ -37,4 +37,4 @@ struct RandomPanels {
   }
 };
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

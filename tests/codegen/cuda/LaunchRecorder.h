@@ -23,7 +23,7 @@
 #include <set>
 #include <string_view>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 /// Memory of the emulated device that a test allocated, and its contents.
 struct TestMemory {
@@ -198,4 +198,4 @@ private:
   std::vector<std::vector<uint8_t>> contents; ///< contents of `reached` before the launch
 };
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

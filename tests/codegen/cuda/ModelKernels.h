@@ -10,7 +10,7 @@
 
 #include <map>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 struct ModelShape {
   const char *name;
@@ -90,4 +90,4 @@ inline std::string attentionOf(const ModelShape &m, bool fp8) {
   return attention("attention", {m.heads, m.kvHeads, m.headDim, 0, 0, "bf16", fp8});
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

@@ -6,8 +6,8 @@
 #include <map>
 
 using namespace ingot;
-using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 
 namespace {
 

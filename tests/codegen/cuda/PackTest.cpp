@@ -1,8 +1,8 @@
 //===- PackTest.cpp - Packed gpu-frag16 weights, read by coordinates --------===//
 #include "FragmentReference.h"
 
-#include "compiler/import/Codes.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/blocks/Codes.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/pack/Pack.h"
 
 #include "gtest/gtest.h"
@@ -10,7 +10,7 @@
 #include <random>
 
 using namespace ingot;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda::test;
 
 namespace {
 

@@ -14,24 +14,24 @@
 
 using namespace ingot;
 
-static void print(const cuda::LaunchExtent &extent) {
+static void print(const codegen::cuda::LaunchExtent &extent) {
   const char *bases[] = {"1", "tokens", "rows", "tiles", "shares", "prompt tiles", "spans"};
   llvm::outs() << bases[extent.base] << " * " << extent.multiply << " / " << extent.divide;
 }
 
 /// Compiles to machine code with NVRTC for one architecture (sm_90a with wgmma) and prints ptxas's
 /// report.
-static int printResources(llvm::ArrayRef<cuda::CudaProgram> programs,
+static int printResources(llvm::ArrayRef<codegen::cuda::CudaProgram> programs,
                           const std::string &architecture) {
   std::string problem;
-  auto compiled = cuda::compilePrograms(programs, {architecture}, 2, problem);
+  auto compiled = codegen::cuda::compilePrograms(programs, {architecture}, 2, problem);
   if (mlir::failed(compiled)) {
     llvm::errs() << problem << "\n";
     return 1;
   }
   for (auto [program, code] : llvm::zip_equal(programs, compiled->front()))
-    for (const cuda::CudaVariant &variant : program.variants)
-      for (const cuda::KernelResources &found : code.kernels)
+    for (const codegen::cuda::CudaVariant &variant : program.variants)
+      for (const codegen::cuda::KernelResources &found : code.kernels)
         if (found.symbol == variant.symbol)
           llvm::outs() << found.symbol << ": " << found.registers << " registers, "
                        << found.spillStores + found.spillLoads << " bytes spilled, "
@@ -47,14 +47,14 @@ int main(int count, char **arguments) {
   if (!module)
     return 1;
   bool failed = false;
-  cuda::EmitOptions options;
+  codegen::cuda::EmitOptions options;
   bool resources = count > 3 && llvm::StringRef(arguments[2]) == "resources";
   options.wgmma = resources ? llvm::StringRef(arguments[3]) == "sm_90a"
                             : count > 2 && llvm::StringRef(arguments[2]) == "wgmma";
-  std::vector<cuda::CudaProgram> programs;
+  std::vector<codegen::cuda::CudaProgram> programs;
   for (auto kernel : module->getOps<kernel::FuncOp>()) {
-    kernel.addWorkspace(cuda::kernelShape(kernel).workspaceBytes);
-    auto program = cuda::emitKernel(kernel, options);
+    kernel.addWorkspace(codegen::cuda::kernelShape(kernel).workspaceBytes);
+    auto program = codegen::cuda::emitKernel(kernel, options);
     if (mlir::failed(program)) {
       failed = true;
       continue;
@@ -63,7 +63,7 @@ int main(int count, char **arguments) {
     if (resources)
       continue;
     llvm::outs() << program->source;
-    for (const cuda::CudaVariant &variant : program->variants) {
+    for (const codegen::cuda::CudaVariant &variant : program->variants) {
       llvm::outs() << "// " << variant.symbol << ": grid ";
       print(variant.grid[0]);
       llvm::outs() << ", ";
@@ -71,12 +71,12 @@ int main(int count, char **arguments) {
       llvm::outs() << "; " << variant.threads << " threads, " << variant.sharedBytes << " bytes";
       if (variant.cluster > 1)
         llvm::outs() << ", clusters of " << variant.cluster;
-      for (const cuda::TensorMapOf &map : variant.tensorMaps)
+      for (const codegen::cuda::TensorMapOf &map : variant.tensorMaps)
         llvm::outs() << ", boxes of " << map.boxRows << " rows of operand " << map.operand
                      << (map.unitRows > 1 ? ", " + std::to_string(map.unitRows) + " a token" : "");
-      if (variant.maxCount != cuda::kUnlimited)
+      if (variant.maxCount != codegen::cuda::kUnlimited)
         llvm::outs() << ", at most " << variant.maxCount;
-      if (variant.maxTileTokens != cuda::kUnlimited)
+      if (variant.maxTileTokens != codegen::cuda::kUnlimited)
         llvm::outs() << ", tiles of " << variant.maxTileTokens;
       llvm::outs() << "\n";
     }

@@ -1,18 +1,18 @@
 //===- SeedTest.cpp - Weights that a device generates from a seed ------------===//
 //
-// The bytes must equal those that the host generates (runtime/formats/SeedFragments.cpp), for every
+// The bytes must equal those that the host generates (runtime/formats/DummyFragments.cpp), for every
 // format that configurations can name and for shapes that fill no tile, run or block.
 //===----------------------------------------------------------------------===//
 #include "CudaRunner.h"
-#include "runtime/formats/SeedWeights.h"
+#include "runtime/formats/DummyWeights.h"
 
 using namespace ingot;
-using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 
 namespace {
 
-/// Weights of other formats are generated only on the host, for checks (SeedWeights.h).
+/// Weights of other formats are generated only on the host, for checks (DummyWeights.h).
 std::vector<int> formatsOfConfigurations() {
   std::vector<int> formats;
   for (int format = 0; format < kWeightFormatCount; ++format)

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace ingot::cuda::test {
+namespace ingot::codegen::cuda::test {
 
 /// Returns the cache in the folder that INGOT_DEV_CACHE names (`dev test` sets it), else in the temporary folder;
 /// null if neither can be written. A program takes clang a second to compile, and most programs are the same in every
@@ -23,4 +23,4 @@ inline ObjectCache *testCode() {
   return &code;
 }
 
-} // namespace ingot::cuda::test
+} // namespace ingot::codegen::cuda::test

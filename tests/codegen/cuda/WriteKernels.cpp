@@ -19,8 +19,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace ingot;
-using namespace ingot::cuda;
-using namespace ingot::cuda::test;
+using namespace ingot::codegen::cuda;
+using namespace ingot::codegen::cuda::test;
 using llvm::json::Array;
 using llvm::json::Object;
 

@@ -3,7 +3,8 @@
 // The list is in tests/checkpoints. (Acceptance F2 and F10: exit status 3, a separate code for each
 // kind, three lines with numbers, within 100 ms and 64 MiB.)
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "tests/Sanitizers.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/compiler/import/TemporaryFolder.h"

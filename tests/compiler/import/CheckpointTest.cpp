@@ -1,5 +1,5 @@
 //===- CheckpointTest.cpp - Typed look-ups and the record of used keys ----===//
-#include "compiler/import/CheckpointBuilder.h"
+#include "compiler/import/checkpoint/CheckpointBuilder.h"
 
 #include <gtest/gtest.h>
 

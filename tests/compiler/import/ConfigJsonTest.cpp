@@ -1,5 +1,5 @@
 //===- ConfigJsonTest.cpp - Flattening of config.json ---------------------===//
-#include "compiler/import/ConfigJson.h"
+#include "compiler/import/config/ConfigJson.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 
 #include <gtest/gtest.h>

@@ -3,9 +3,9 @@
 // (Acceptance F11.) The expected numbers are in tests/checkpoints/quant_golden.bin,
 // made by make_quant_golden.py there.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/Nvfp4.h"
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/checkpoint/RowSource.h"
+#include "compiler/import/methods/Nvfp4.h"
 #include "tests/SourceDir.h"
 
 #include <bit>

@@ -1,6 +1,7 @@
 //===- Float8Test.cpp - fp8 checkpoints: their scales, keys and errors ----------===//
-#include "compiler/import/Checkpoint.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"

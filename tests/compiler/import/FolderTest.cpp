@@ -1,5 +1,6 @@
 //===- FolderTest.cpp - Folders, shards, links, text files ----------------===//
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"

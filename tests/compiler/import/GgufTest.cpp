@@ -1,7 +1,8 @@
 //===- GgufTest.cpp - Contents of valid GGUF files ------------------------===//
-#include "compiler/import/Gguf.h"
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/RowSource.h"
+#include "compiler/import/containers/Gguf.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "runtime/formats/E4M3.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"

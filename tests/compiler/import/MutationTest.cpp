@@ -4,12 +4,12 @@
 // another valid file. In that case every tensor lies inside the file and can be read to its end
 // (the sanitizer build watches).
 //===----------------------------------------------------------------------===//
-#include "compiler/import/ConfigJson.h"
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/Gguf.h"
-#include "compiler/import/Quantized.h"
-#include "compiler/import/Safetensors.h"
-#include "compiler/import/Wrapper.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/config/ConfigJson.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/containers/Gguf.h"
+#include "compiler/import/containers/Safetensors.h"
+#include "compiler/import/methods/Quantized.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"

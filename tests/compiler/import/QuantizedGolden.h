@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "tests/SourceDir.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/SafetensorsImage.h"

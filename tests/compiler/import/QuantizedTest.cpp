@@ -5,8 +5,8 @@
 // importer must return those numbers bit for bit, in the format that the table below expects, and must refuse
 // by name what it cannot read.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/RowSource.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/checkpoint/RowSource.h"
 #include "tests/compiler/import/QuantizedGolden.h"
 
 #include <bit>

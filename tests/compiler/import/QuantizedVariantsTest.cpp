@@ -3,8 +3,8 @@
 // Versions of GPTQ and names of its method, keys that do not affect the numbers, groups that do not divide a
 // row, scales of every type, and scales of zero.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/RawTensors.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/parts/RawTensors.h"
 #include "tests/compiler/import/QuantizedGolden.h"
 
 #include <bit>

@@ -1,7 +1,7 @@
 //===- RowSourceTest.cpp - Rows of packed, joined and stacked tensors ------===//
-#include "compiler/import/RowSource.h"
-#include "compiler/import/CheckpointBuilder.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/checkpoint/RowSource.h"
+#include "compiler/import/checkpoint/CheckpointBuilder.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 //===- SafetensorsTest.cpp - Contents of valid safetensors files ----------===//
-#include "compiler/import/Safetensors.h"
-#include "compiler/import/Dequantize.h"
-#include "compiler/import/Quantized.h"
+#include "compiler/import/containers/Safetensors.h"
+#include "compiler/import/checkpoint/Dequantize.h"
+#include "compiler/import/methods/Quantized.h"
 #include "tests/checkpoints/SafetensorsImage.h"
 
 #include <cstring>

@@ -1,5 +1,6 @@
 //===- SplitGgufTest.cpp - One model in several GGUF files ----------------===//
-#include "compiler/import/SplitGguf.h"
+#include "compiler/import/containers/SplitGguf.h"
+#include "compiler/import/OpenCheckpoint.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/compiler/import/TemporaryFolder.h"

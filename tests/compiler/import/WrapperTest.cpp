@@ -2,9 +2,10 @@
 //
 // Only a family can check that nothing is lost; tests/models/WrapperTest.cpp does that.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Wrapper.h"
-#include "compiler/import/ConfigJson.h"
-#include "compiler/import/DraftBlocks.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/config/ConfigJson.h"
+#include "compiler/import/config/DraftBlocks.h"
 #include "tests/checkpoints/CheckpointFiles.h"
 #include "tests/checkpoints/GgufImage.h"
 #include "tests/checkpoints/SafetensorsImage.h"

@@ -3,8 +3,8 @@
 // Reads every format in both layouts number by number: everything that a file's blocks hold is found where
 // the formula puts it, no two numbers share a bit, and bits that belong to no number are 0.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Codes.h"
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/blocks/Codes.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "tests/runtime/formats/RandomWeights.h"
 

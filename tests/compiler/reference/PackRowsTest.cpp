@@ -3,7 +3,7 @@
 // A weight that is a part of a tensor, with its rows in a given order, must pack to the same bytes as a
 // separate tensor with those rows: on CPUs and on GPUs, copied and converted.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "compiler/reference/Weights.h"
 

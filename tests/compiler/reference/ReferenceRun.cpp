@@ -10,6 +10,7 @@
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"
 
+#include "compiler/import/OpenCheckpoint.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>

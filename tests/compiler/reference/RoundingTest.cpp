@@ -1,7 +1,7 @@
 //===- RoundingTest.cpp - The interpreter rounds like the packer -----------===//
 #include "compiler/reference/Rounding.h"
 
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/pack/Pack.h"
 #include "compiler/reference/Weights.h"
 #include "tests/runtime/formats/RandomWeights.h"

@@ -1,8 +1,8 @@
 //===- ConfigFuzzer.cpp - Any bytes as config.json or tokenizer_config.json ===//
-#include "compiler/import/ChatTemplate.h"
-#include "compiler/import/ConfigJson.h"
-#include "compiler/import/Quantized.h"
-#include "compiler/import/Wrapper.h"
+#include "compiler/import/config/ChatTemplate.h"
+#include "compiler/import/config/ConfigJson.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/methods/Quantized.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,7 +1,7 @@
 //===- GgufFuzzer.cpp - Any bytes as a GGUF file --------------------------===//
-#include "compiler/import/DraftBlocks.h"
-#include "compiler/import/Gguf.h"
-#include "compiler/import/Wrapper.h"
+#include "compiler/import/config/DraftBlocks.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/containers/Gguf.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

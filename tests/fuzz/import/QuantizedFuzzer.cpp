@@ -2,9 +2,9 @@
 //
 // The input is a line of JSON followed by a safetensors file, since quantised weights need both to be interpreted.
 //===----------------------------------------------------------------------===//
-#include "compiler/import/ConfigJson.h"
-#include "compiler/import/Quantized.h"
-#include "compiler/import/Safetensors.h"
+#include "compiler/import/config/ConfigJson.h"
+#include "compiler/import/containers/Safetensors.h"
+#include "compiler/import/methods/Quantized.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,8 +1,8 @@
 //===- SafetensorsFuzzer.cpp - Any bytes as a safetensors file or index ---===//
-#include "compiler/import/Quantized.h"
-#include "compiler/import/Safetensors.h"
-#include "compiler/import/SafetensorsIndex.h"
-#include "compiler/import/Wrapper.h"
+#include "compiler/import/config/Wrapper.h"
+#include "compiler/import/containers/Safetensors.h"
+#include "compiler/import/containers/SafetensorsIndex.h"
+#include "compiler/import/methods/Quantized.h"
 #include "tests/fuzz/import/UseCheckpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,7 +1,7 @@
 //===- UseCheckpoint.h - Touches everything an importer promised ----------===//
 #pragma once
 
-#include "compiler/import/Dequantize.h"
+#include "compiler/import/checkpoint/Dequantize.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 //===- KernelBenchTest.cpp - Single launches of a step, on the CPU ------------===//
 #include "runtime/device/KernelBench.h"
-#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/CpuExecutor.h"
 #include "tests/runtime/device/FakeEngine.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ protected:
     limits.context = 256;
     limits.maxBatchTokens = 64;
     limits.threads = 2;
-    auto made = Executor::create(*file, limits);
+    auto made = CpuExecutor::create(*file, limits);
     ASSERT_TRUE(made) << made.error().format();
     executor = std::move(*made);
     bench = executor->kernelBench();
@@ -59,7 +59,7 @@ protected:
     std::fill_n(logits(), test::kFakeVocab, std::numeric_limits<float>::quiet_NaN());
   }
 
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<CpuExecutor> executor;
   std::unique_ptr<runtime::KernelBench> bench;
   std::vector<int32_t> ids, positions, sequenceOf = std::vector<int32_t>(32), rowTokens = {31},
                                        blockTable = {0};

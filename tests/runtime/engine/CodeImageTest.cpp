@@ -18,9 +18,9 @@ Result<std::shared_ptr<CodeImage>> mapCode(std::shared_ptr<EngineFile> engine, u
 }
 
 /// Generated code is not preceded by the type signature that -fsanitize=function checks.
-__attribute__((no_sanitize("function"))) void call(cpu::KernelFn kernel, void *const *args,
-                                                   int64_t end, char *scratch) {
-  cpu::BatchView batch{};
+__attribute__((no_sanitize("function"))) void call(KernelFn kernel, void *const *args, int64_t end,
+                                                   char *scratch) {
+  BatchView batch{};
   kernel(args, &batch, 0, end, 1, scratch, 0);
 }
 

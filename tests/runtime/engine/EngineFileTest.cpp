@@ -190,10 +190,10 @@ TEST(PickCode, SaysWhatWasBuiltWhatIsHereAndHowToRebuild) {
 
 TEST(Isa, Names) {
   for (IsaLevel level : isaLevels()) {
-    EXPECT_EQ(isaNamed(isaName(level)), level);
-    EXPECT_EQ(isaNamed(isaTarget(level)), level);
+    EXPECT_EQ(isaLevelNamed(isaName(level)), level);
+    EXPECT_EQ(isaLevelNamed(isaTarget(level)), level);
   }
-  EXPECT_FALSE(isaNamed("sse2"));
+  EXPECT_FALSE(isaLevelNamed("sse2"));
   CpuFeatures host = hostCpu();
   EXPECT_FALSE(host.name.empty());
   EXPECT_TRUE(host.has(IsaLevel::Avx2) || !host.best());

@@ -11,7 +11,8 @@
 // Prints a line per file and finally "N passed, N failed". A file without texts, or of a kind that is
 // refused (E0620), is listed but not counted.
 
-#include "compiler/import/Checkpoint.h"
+#include "compiler/import/OpenCheckpoint.h"
+#include "compiler/import/checkpoint/Checkpoint.h"
 #include "compiler/text/TextBuild.h"
 
 #include <filesystem>

@@ -3,6 +3,7 @@
 
 #include "Sampling.h"
 #include "SchemaCheck.h"
+#include "compiler/import/OpenCheckpoint.h"
 
 #include <ctime>
 #include <filesystem>

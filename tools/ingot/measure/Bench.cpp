@@ -14,11 +14,11 @@
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Inspect.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/EngineOptions.h"
 #include "tools/ingot/measure/BenchKernels.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <atomic>

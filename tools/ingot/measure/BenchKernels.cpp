@@ -15,13 +15,13 @@
 #include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
 #include "runtime/error/Suggest.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
+#include "tools/ingot/command/Command.h"
 #include "tools/ingot/measure/KernelBatch.h"
 #include "tools/ingot/measure/KernelWork.h"
 #include "tools/ingot/measure/MachineLimits.h"
 #include "tools/ingot/measure/StepTime.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -456,7 +456,7 @@ Result<std::unique_ptr<runtime::Session>> open(EngineOptions engine, const std::
 }
 
 KernelBench::Limits limitsOf(const runtime::Session &session, Result<KernelBench::Limits> device) {
-  const auto level = runtime::isaNamed(session.target());
+  const auto level = runtime::isaLevelNamed(session.target());
   if (!level)
     return device ? *device : KernelBench::Limits{};
   const MachineLimits machine = measureLimits(*level, session.threads());

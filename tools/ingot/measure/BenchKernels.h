@@ -1,7 +1,7 @@
 //===- BenchKernels.h - Benchmark of single kernels of an engine ------------===//
 #pragma once
 
-#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/engines/EngineOptions.h"
 
 #include <cstdint>
 #include <string>

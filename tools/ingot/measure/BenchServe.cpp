@@ -7,12 +7,12 @@
 // problem (no server, no key, no such model) before a thousand requests fail, and show how many
 // tokens a word takes.
 //===----------------------------------------------------------------------===//
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/EngineOptions.h"
 #include "tools/ingot/measure/load/LoadRun.h"
+#include "tools/terminal/Console.h"
 
 #include <ctime>
 #include <simdjson.h>

@@ -2,8 +2,8 @@
 #include "tools/ingot/measure/Experts.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Program.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <cmath>

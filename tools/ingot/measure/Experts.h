@@ -1,7 +1,7 @@
 //===- Experts.h - Distribution of a text over experts -----------------------===//
 #pragma once
 
-#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/engines/EngineOptions.h"
 
 namespace ingot::cli {
 

@@ -11,12 +11,12 @@
 #include "runtime/engine/Inspect.h"
 #include "runtime/engine/Isa.h"
 #include "runtime/engine/Program.h"
-#include "tools/ingot/CompilerLibrary.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/Json.h"
-#include "tools/ingot/ModelName.h"
-#include "tools/ingot/TemporaryFolder.h"
+#include "tools/files/Json.h"
+#include "tools/files/TemporaryFolder.h"
+#include "tools/ingot/engines/CompilerLibrary.h"
+#include "tools/ingot/engines/ModelName.h"
 #include "tools/ingot/measure/StepTime.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <fstream>

@@ -1,7 +1,7 @@
 //===- Explain.h - The launches of a model and their fusion decisions -------===//
 #pragma once
 
-#include "tools/ingot/EngineCache.h"
+#include "tools/ingot/engines/EngineCache.h"
 
 #include <cstdint>
 #include <string>

@@ -5,7 +5,7 @@
 #include "tools/ingot/measure/MachineLimits.h"
 
 #include "runtime/device/cpu/HostMemory.h"
-#include "tools/ingot/Console.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include "runtime/engine/Isa.h"
 #include "runtime/engine/Program.h"
 #include "runtime/json/JsonText.h"
-#include "tools/ingot/CompilerLibrary.h"
+#include "tools/ingot/engines/CompilerLibrary.h"
 #include "tools/ingot/measure/StepTime.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ public:
                " threads: " + host.name + (measured.busy.empty() ? "" : "; " + measured.busy);
       return measured.limits;
     }
-    const auto level = runtime::isaNamed(target);
+    const auto level = runtime::isaLevelNamed(target);
     if (!level || !host.has(*level)) {
       source = "this machine has no " + target;
       return {};

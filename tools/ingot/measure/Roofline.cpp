@@ -10,13 +10,13 @@
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
 #include "tools/ingot/measure/KernelWork.h"
 #include "tools/ingot/measure/MachineLimits.h"
 #include "tools/ingot/measure/RooflineSvg.h"
 #include "tools/ingot/measure/StepTime.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <map>
@@ -256,7 +256,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     return session.error();
   const int64_t prompt = std::min<int64_t>(kPrompt, wanted.context - 2);
   const int64_t steps = std::min<int64_t>(kSteps, wanted.context / 2);
-  const auto level = runtime::isaNamed((*session)->target());
+  const auto level = runtime::isaLevelNamed((*session)->target());
   const MachineLimits before =
       level ? measureLimits(*level, (*session)->threads()) : MachineLimits();
   (*session)->profile(true);

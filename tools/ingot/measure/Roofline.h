@@ -1,7 +1,7 @@
 //===- Roofline.h - Time of a step per kernel ------------------------------===//
 #pragma once
 
-#include "tools/ingot/EngineOptions.h"
+#include "tools/ingot/engines/EngineOptions.h"
 #include "tools/ingot/measure/MachineLimits.h"
 
 namespace ingot::cli {

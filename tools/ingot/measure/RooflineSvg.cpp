@@ -1,7 +1,7 @@
 //===- RooflineSvg.cpp - See RooflineSvg.h --------------------------------===//
 #include "tools/ingot/measure/RooflineSvg.h"
 
-#include "tools/ingot/Console.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <cmath>

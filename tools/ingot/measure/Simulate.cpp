@@ -9,14 +9,14 @@
 #include "runtime/engine/Isa.h"
 #include "runtime/schedule/simulate/Simulator.h"
 #include "runtime/session/EngineCost.h"
-#include "tools/ingot/Command.h"
-#include "tools/ingot/Console.h"
-#include "tools/ingot/EngineOptions.h"
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
+#include "tools/ingot/command/Command.h"
+#include "tools/ingot/engines/EngineOptions.h"
 #include "tools/ingot/measure/SimulateFleet.h"
 #include "tools/ingot/measure/SimulationFiles.h"
 #include "tools/ingot/measure/SimulationJson.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 

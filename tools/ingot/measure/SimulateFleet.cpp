@@ -1,8 +1,8 @@
 //===- SimulateFleet.cpp - See SimulateFleet.h ------------------------------===//
 #include "tools/ingot/measure/SimulateFleet.h"
 
-#include "tools/ingot/Console.h"
 #include "tools/ingot/measure/SimulationJson.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/schedule/simulate/Tally.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
 
 namespace ingot::cli {
 

@@ -8,7 +8,7 @@ namespace ingot::cli {
 MachineLimits limitsFor(std::string_view target, int threads) {
   if (const auto *gpu = runtime::gpuMachineFor(target))
     return {gpu->readGbPerS(), 0, gpu->gops(gpu->bf16PerClock), gpu->gops(gpu->f32PerClock)};
-  const auto level = runtime::isaNamed(target);
+  const auto level = runtime::isaLevelNamed(target);
   return level && runtime::hostCpu().has(*level) ? measureLimits(*level, threads) : MachineLimits();
 }
 

@@ -39,13 +39,13 @@ constexpr const char *kInt8 =
 
 using Kernels = llvm::SmallVector<kernel::FuncOp>;
 
-std::string imageOf(mlir::ModuleOp module, const cpu::Isa &isa) {
-  auto image = cpu::compileKernels(Kernels(module.getOps<kernel::FuncOp>()), isa, {});
+std::string imageOf(mlir::ModuleOp module, const codegen::cpu::Isa &isa) {
+  auto image = codegen::cpu::compileKernels(Kernels(module.getOps<kernel::FuncOp>()), isa, {});
   EXPECT_TRUE(succeeded(image));
   return failed(image) ? std::string() : std::string(image->begin(), image->end());
 }
 
-Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const cpu::Isa &isa,
+Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const codegen::cpu::Isa &isa,
                             double slack = 1) {
   const Kernels kernels(code.getOps<kernel::FuncOp>());
   const std::string image = imageOf(code, isa);
@@ -58,7 +58,7 @@ Result<CodeAgreement> check(mlir::ModuleOp plan, mlir::ModuleOp code, const cpu:
 void checkAll(const std::string &lowering) {
   std::map<std::string, double> largest;
   for (const char *name : {"model", "conv", "experts", "ordered"})
-    for (const cpu::Isa *isa : cpu::test::hostIsas()) {
+    for (const codegen::cpu::Isa *isa : codegen::cpu::test::hostIsas()) {
       LoweredModel model(lowering, name);
       auto found = check(model.get(), model.get(), *isa);
       ASSERT_TRUE(found) << name << ", " << std::string(isa->name) << "\n"
@@ -86,7 +86,7 @@ void plant(const std::string &kernel, llvm::function_ref<bool(Op)> change,
       changed = change(op);
   });
   ASSERT_TRUE(changed);
-  auto found = check(model.get(), *wrong, cpu::kAvx2, slack);
+  auto found = check(model.get(), *wrong, codegen::cpu::kAvx2, slack);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0886");
   EXPECT_NE(found.error().what.find(kernel), std::string::npos) << found.error().format();
@@ -139,11 +139,11 @@ TEST(CompiledKernels, AMissingKernelIsFound) {
   Kernels kernels(fewer->getOps<kernel::FuncOp>());
   const std::string name = kernels.back().getSymName().str();
   kernels.pop_back();
-  auto image = cpu::compileKernels(kernels, cpu::kAvx2, {});
+  auto image = codegen::cpu::compileKernels(kernels, codegen::cpu::kAvx2, {});
   ASSERT_TRUE(succeeded(image));
   const Kernels all(model.get().getOps<kernel::FuncOp>());
-  auto found =
-      compiler::checkCode(model.get(), {{cpu::kAvx2, all, {image->data(), image->size()}}});
+  auto found = compiler::checkCode(model.get(),
+                                   {{codegen::cpu::kAvx2, all, {image->data(), image->size()}}});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0886");
   EXPECT_NE(found.error().what.find("@" + name), std::string::npos) << found.error().format();
@@ -172,7 +172,8 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
   const std::string emulated = "cuda-emulator:" + target;
   const std::vector<std::string> targets{emulated};
   auto made = compiler::addGpuCode(
-      kernels, {targets, false, int(std::thread::hardware_concurrency()), cuda::test::testCode()},
+      kernels,
+      {targets, false, int(std::thread::hardware_concurrency()), codegen::cuda::test::testCode()},
       table, segments);
   if (!made)
     return made.error();
@@ -180,7 +181,7 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
   code.target = emulated, code.image = made->emulated[emulated], code.kernels = kernels;
   for (const auto &variants : table.code.front()->variants)
     code.variants.variants.push_back(std::make_unique<fb::KernelVariantsT>(*variants));
-  code.shared = ingot::cuda::sharedAttention(kernels);
+  code.shared = ingot::codegen::cuda::sharedAttention(kernels);
   code.textOf = [](kernel::FuncOp) { return std::string("text"); };
   return compiler::checkOnEmulator(plan, code, 1, /*slack=*/1);
 }

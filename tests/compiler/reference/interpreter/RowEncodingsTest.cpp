@@ -15,11 +15,11 @@ TEST(RowEncodings, QuantisedRowsAreThoseOfTheKernels) {
   context.loadDialect<kernel::KernelDialect>();
   for (int64_t n : {32, 97, 160})
     for (int planes : {1, 2}) {
-      cpu::test::Buffer<float> x = cpu::test::randomRows(2, n, 7, 3);
+      codegen::cpu::test::Buffer<float> x = codegen::cpu::test::randomRows(2, n, 7, 3);
       x[3] = 0.5f;
       for (int64_t i = 0; i < 32; ++i)
         x[f32RowBytes(n) / 4 + i] = i % 2 ? 1e-40f : -1e-41f; // too small to be scaled
-      cpu::test::Buffer<char> expected = cpu::test::quantizeRows(x, 2, n, planes);
+      codegen::cpu::test::Buffer<char> expected = codegen::cpu::test::quantizeRows(x, 2, n, planes);
       ActivationType type =
           ActivationType::get(&context, n, planes == 1 ? RowKind::Q8 : RowKind::Q8x2);
       for (int64_t t = 0; t < 2; ++t) {

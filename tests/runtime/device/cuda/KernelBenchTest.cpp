@@ -1,6 +1,6 @@
 //===- KernelBenchTest.cpp - Single launches of a step, on the fake GPU --------===//
 #include "runtime/device/KernelBench.h"
-#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/CudaExecutor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
 #include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/Scheduler.h"
@@ -29,8 +29,8 @@ protected:
     ASSERT_TRUE(file);
     auto driver = openLibcuda({fakeLibcuda(), 0});
     ASSERT_TRUE(driver);
-    auto made = Executor::create(std::move(*driver), *file,
-                                 {.context = 256, .maxSeqs = 5, .maxBatchTokens = 40});
+    auto made = CudaExecutor::create(std::move(*driver), *file,
+                                     {.context = 256, .maxSeqs = 5, .maxBatchTokens = 40});
     ASSERT_TRUE(made) << made.error().format();
     executor = std::move(*made);
     bench = executor->kernelBench();
@@ -46,7 +46,7 @@ protected:
   std::vector<std::string> ran() { return {fake.names, fake.names + fake.ran}; }
 
   FakeCuda &fake = freshFakeCuda();
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<CudaExecutor> executor;
   std::unique_ptr<KernelBench> bench;
   std::optional<runtime::SequenceMemory> memory;
   std::optional<runtime::Scheduler> scheduler;

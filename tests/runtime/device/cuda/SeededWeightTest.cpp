@@ -1,6 +1,6 @@
 //===- SeededWeightTest.cpp - Pieces of weights that the host generates ------===//
-#include "runtime/device/cuda/SeededWeight.h"
-#include "runtime/formats/SeedWeights.h"
+#include "runtime/device/cuda/DummyWeightUnits.h"
+#include "runtime/formats/DummyWeights.h"
 
 #include <algorithm>
 #include <vector>
@@ -26,8 +26,8 @@ TEST(SeededWeightPieces, AreTheSameOnAnyNumberOfThreads) {
     table.tensor = 3;
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fb::Weight::Pack(builder, &table));
-    const cuda::SeededWeight weight(kSeed,
-                                    *flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()));
+    const cuda::DummyWeightUnits weight(
+        kSeed, *flatbuffers::GetRoot<fb::Weight>(builder.GetBufferPointer()));
     ASSERT_EQ(weight.units(), (rows + 15) / 16);
 
     std::vector<std::byte> expected(table.size, std::byte{0});

@@ -3,9 +3,9 @@
 // The library keeps a current context per thread and refuses calls from a thread without one. A server
 // opens a session on one thread, runs its steps on another, and closes it on a third.
 //===----------------------------------------------------------------------===//
-#include "runtime/device/cuda/Executor.h"
+#include "runtime/device/cuda/CudaExecutor.h"
 #include "runtime/device/cuda/LibcudaDriver.h"
-#include "runtime/embed/Executor.h"
+#include "runtime/embed/AwaitableService.h"
 #include "runtime/kv/SequenceMemory.h"
 #include "runtime/schedule/Scheduler.h"
 #include "runtime/service/Service.h"
@@ -40,12 +40,12 @@ protected:
     EXPECT_TRUE(session) << session.error().format();
     return session ? std::move(*session) : nullptr;
   }
-  static std::unique_ptr<cuda::Executor> openExecutor() {
+  static std::unique_ptr<cuda::CudaExecutor> openExecutor() {
     auto file = runtime::EngineFile::open(path());
     auto driver = cuda::openLibcuda({fakeLibcuda(), 0});
     EXPECT_TRUE(file && driver);
-    auto executor = cuda::Executor::create(std::move(*driver), *file,
-                                           {.context = 200, .maxSeqs = 4, .maxBatchTokens = 40});
+    auto executor = cuda::CudaExecutor::create(
+        std::move(*driver), *file, {.context = 200, .maxSeqs = 4, .maxBatchTokens = 40});
     EXPECT_TRUE(executor) << executor.error().format();
     return executor ? std::move(*executor) : nullptr;
   }
@@ -157,16 +157,16 @@ TEST_F(CudaThreads, AServiceAnswersFromItsOwnThread) {
 
 /// Covers a program that embeds libingot.
 TEST_F(CudaThreads, AnEmbeddedExecutorAnswers) {
-  embed::Executor::Options options;
+  embed::AwaitableService::Options options;
   options.session.context = 200;
   options.session.maxSeqs = 4;
   options.session.loadTokenizer = false;
-  auto executor = embed::Executor::open(path(), std::move(options));
+  auto executor = embed::AwaitableService::open(path(), std::move(options));
   ASSERT_TRUE(executor) << executor.error().format();
   for (int seed = 0; seed < 3; ++seed)
     onAThread([&] {
       const embed::RequestId id = (*executor)->newId();
-      embed::Request asked;
+      embed::AwaitableRequest asked;
       asked.what = request(seed);
       ASSERT_TRUE((*executor)->enqueue(id, std::move(asked)));
       auto outputs = (*executor)->await(id, std::nullopt);

@@ -86,7 +86,7 @@ protected:
 
   std::shared_ptr<KeptResponse> begin(const std::string &path, const std::string &body = "") {
     auto response = std::make_shared<KeptResponse>();
-    http::Request request;
+    http::HttpRequest request;
     request.method = body.empty() ? "GET" : "POST";
     request.path = path;
     request.body = body;

@@ -31,7 +31,7 @@ protected:
   std::shared_ptr<KeptResponse> post(const std::string &path, const std::string &body,
                                      const std::string &id, int key) {
     auto response = std::make_shared<KeptResponse>();
-    http::Request request;
+    http::HttpRequest request;
     request.method = "POST";
     request.path = path;
     request.body = body;

@@ -32,7 +32,7 @@ protected:
   http::Headers asked;
   std::string get(const std::string &path, const std::string &name, const std::string &value) {
     auto response = std::make_shared<KeptResponse>();
-    http::Request request;
+    http::HttpRequest request;
     request.method = "GET";
     request.path = path;
     request.headers.emplace_back(name, value);

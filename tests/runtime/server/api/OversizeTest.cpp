@@ -81,7 +81,7 @@ TEST_F(ApiOversize, TextsThatAreToldAsIdsHaveABound) {
 
 TEST_F(ApiOversize, CodedBodiesAreRefusedByName) {
   auto response = std::make_shared<KeptResponse>();
-  http::Request request;
+  http::HttpRequest request;
   request.method = "POST";
   request.path = "/v1/completions";
   request.body = "\x1f\x8b";

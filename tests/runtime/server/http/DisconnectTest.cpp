@@ -89,7 +89,7 @@ TEST(HttpDisconnect, ACallbackThatComesLateIsCalledAtOnce) {
   std::atomic<bool> have{false};
   ServerOptions options;
   options.port = 0;
-  auto server = Server::create(options, [&](Request, std::shared_ptr<Responder> responder) {
+  auto server = Server::create(options, [&](HttpRequest, std::shared_ptr<Responder> responder) {
     kept = std::move(responder);
     have = true;
   });

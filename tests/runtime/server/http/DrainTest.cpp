@@ -65,7 +65,7 @@ TEST(HttpDrain, StopDropsWhatIsLeft) {
 TEST(HttpDrain, AServerThatNeverStartedEnds) {
   ServerOptions options;
   options.port = 0;
-  auto server = Server::create(options, [](Request, std::shared_ptr<Responder>) {});
+  auto server = Server::create(options, [](HttpRequest, std::shared_ptr<Responder>) {});
   ASSERT_TRUE(server);
   EXPECT_NE((*server)->port(), 0);
   EXPECT_TRUE((*server)->waitUntilIdle(0ms));

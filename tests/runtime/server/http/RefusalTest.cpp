@@ -447,7 +447,7 @@ TEST(HttpRefusal, ABrowserIsAskedForTheKeyAndOtherSitesCannotUseIt) {
 
 TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) { // S16
   auto code = [](ServerOptions options) {
-    auto made = Server::create(options, [](Request, std::shared_ptr<Responder>) {});
+    auto made = Server::create(options, [](HttpRequest, std::shared_ptr<Responder>) {});
     return made ? std::string("listens") : made.error().code;
   };
   EXPECT_EQ(ServerOptions().host, "127.0.0.1");

@@ -9,7 +9,7 @@ namespace ingot::http {
 TestServer::TestServer(ServerOptions options, std::chrono::microseconds step) : step(step) {
   options.port = 0;
   auto made =
-      Server::create(options, [this](Request request, std::shared_ptr<Responder> responder) {
+      Server::create(options, [this](HttpRequest request, std::shared_ptr<Responder> responder) {
         handle(std::move(request), std::move(responder));
       });
   if (!made)
@@ -55,7 +55,7 @@ size_t TestServer::streams() {
   return active.size();
 }
 
-static std::string describe(const Request &request) {
+static std::string describe(const HttpRequest &request) {
   std::string text = request.method + " " + request.path + "\nquery " + request.query + "\nid " +
                      request.id + "\nclient " + request.client + "\nkey " +
                      std::to_string(request.apiKey) + "\n";
@@ -64,7 +64,7 @@ static std::string describe(const Request &request) {
   return text + "\n" + request.body;
 }
 
-void TestServer::handle(Request request, std::shared_ptr<Responder> responder) {
+void TestServer::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
   responder->onGone([this] { ++gone; });
   if (request.path == "/never")
     return;

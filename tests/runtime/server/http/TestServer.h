@@ -63,7 +63,7 @@ private:
     int next = 0, end = 0;
     bool flood = false;
   };
-  void handle(Request request, std::shared_ptr<Responder> responder);
+  void handle(HttpRequest request, std::shared_ptr<Responder> responder);
   void runEngine();
 
   std::chrono::microseconds step;

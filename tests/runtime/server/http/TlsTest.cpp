@@ -201,7 +201,7 @@ TEST(HttpTls, SaysWhatIsWrongWithItsFiles) {
   Certificate certificate, other;
   auto code = [](ServerOptions options) {
     options.port = 0;
-    auto made = Server::create(options, [](Request, std::shared_ptr<Responder>) {});
+    auto made = Server::create(options, [](HttpRequest, std::shared_ptr<Responder>) {});
     return made ? std::string("listens") : made.error().code + " " + made.error().why;
   };
   ServerOptions options = certificate.options();

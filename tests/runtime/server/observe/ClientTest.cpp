@@ -15,7 +15,7 @@ protected:
   void SetUp() override {
     ServerOptions options;
     options.port = 0;
-    auto made = Server::create(options, [this](Request request,
+    auto made = Server::create(options, [this](HttpRequest request,
                                                std::shared_ptr<Responder> responder) {
       if (request.path == "/never") {
         std::lock_guard lock(mutex);

@@ -19,7 +19,7 @@ public:
     http::ServerOptions options;
     options.port = 0;
     auto made = http::Server::create(
-        options, [this](http::Request request, std::shared_ptr<http::Responder> responder) {
+        options, [this](http::HttpRequest request, std::shared_ptr<http::Responder> responder) {
           std::lock_guard lock(mutex);
           EXPECT_EQ(request.path, "/v1/traces");
           EXPECT_EQ(request.header("content-type"), "application/json");

@@ -43,7 +43,7 @@ struct Sent final : http::Responder {
 
 Sent ask(const std::string &path, http::Headers headers = {},
          std::span<const Asset> from = kAssets) {
-  http::Request request;
+  http::HttpRequest request;
   request.method = "GET";
   request.path = path;
   request.headers = std::move(headers);

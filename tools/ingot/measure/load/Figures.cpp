@@ -1,8 +1,8 @@
 //===- Figures.cpp - See Figures.h -------------------------------------------===//
 #include "tools/ingot/measure/load/Figures.h"
 
-#include "tools/ingot/Console.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
+#include "tools/terminal/Console.h"
 
 #include <algorithm>
 #include <charconv>

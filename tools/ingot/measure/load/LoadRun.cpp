@@ -2,7 +2,7 @@
 #include "tools/ingot/measure/load/LoadRun.h"
 
 #include "runtime/server/http/client/EventStream.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Json.h"
 
 #include <algorithm>
 #include <chrono>

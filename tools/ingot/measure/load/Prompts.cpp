@@ -1,8 +1,8 @@
 //===- Prompts.cpp - Random words and requests from files --------------------===//
 #include "tools/ingot/measure/load/Prompts.h"
 
-#include "tools/ingot/Files.h"
-#include "tools/ingot/Json.h"
+#include "tools/files/Files.h"
+#include "tools/files/Json.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,12 @@
+//===- ExporterKeys.h - Exporter keys that do not affect the weights -------===//
+#pragma once
+
+#include "compiler/import/methods/QuantConfig.h"
+
+namespace ingot::import {
+
+/// Marks the keys that programs which write GPTQ or AWQ tensors leave in quantization_config: how the weights
+/// were found, which kernels should run them, and which modules are quantised (the tensors show that).
+void markExporterKeys(const QuantConfig &config);
+
+} // namespace ingot::import

@@ -1,0 +1,62 @@
+//===- QuantConfig.h - The quantisation settings of a configuration --------===//
+//
+// Access to quantization_config of config.json for the readers of quantised checkpoints (Quantized.h). Keys
+// are relative to a scope: "bits", "config_groups.group_0.weights.num_bits". A key that a reader understands,
+// or that does not affect the weights, is marked as used; families refuse the rest.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "compiler/import/checkpoint/CheckpointBuilder.h"
+
+#include <initializer_list>
+
+namespace ingot::import {
+
+class QuantConfig {
+public:
+  /// `scope`: the prefix of every key, including its dot.
+  QuantConfig(CheckpointBuilder &builder, std::string scope)
+      : builder(builder), scope(std::move(scope)) {}
+
+  /// A view of one of `members`: keys are relative to it.
+  QuantConfig in(const std::string &member) const { return {builder, scope + member}; }
+
+  /// Null if the key is missing or JSON null.
+  const MetaValue *find(const std::string &key) const;
+  const std::string *text(const std::string &key) const;
+  bool has(const std::string &key) const { return find(key); }
+  /// The value, or `otherwise` if the key is missing; E0473 if the value has another type.
+  Result<int64_t> integerOr(const std::string &key, int64_t otherwise) const;
+  Result<bool> booleanOr(const std::string &key, bool otherwise) const;
+  /// Empty if the key is missing or not a list of integers.
+  std::vector<int64_t> integers(const std::string &key) const;
+
+  /// Checks that a key is missing or has one of these values (E0473).
+  Result<void> oneOf(const std::string &key, std::initializer_list<std::string_view> texts) const;
+  /// Checks that a key is missing or has this value (E0473).
+  Result<void> exactly(const std::string &key, bool wanted) const;
+  Result<void> exactly(const std::string &key, int64_t wanted) const;
+  /// Checks that a list or an object is missing or empty (E0473), because it is not supported.
+  Result<void> absent(const std::string &key, std::string_view whatToDo) const;
+  /// Marks keys that do not affect the weights; a trailing '*' matches any rest.
+  void harmless(std::initializer_list<std::string_view> patterns) const;
+
+  /// Checks the per-module settings in `object`, "extra_config" or "dynamic". Those that leave a module
+  /// unquantised ("bits": 16, or a name after "-:") are harmless and marked as used; so are those of
+  /// `modules`, which their reader looks up. Errors: E0473 for all others.
+  Result<void> ownSettings(const std::string &object, const std::vector<std::string> &modules,
+                           std::string_view whatToDo) const;
+
+  /// The prefixes of the members of an object ("config_groups"): "config_groups.group_0." and so on.
+  std::vector<std::string> members(const std::string &object) const;
+
+  /// The error for a key whose value is not supported (E0473).
+  Error unsupported(const std::string &key, const std::string &found,
+                    const std::string &supported) const;
+
+private:
+  CheckpointBuilder &builder;
+  std::string scope;
+};
+
+} // namespace ingot::import
