@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/PlanDialect.h"
-#include "tests/codegen/cuda/TestCode.h"
+#include "tests/codegen/TestCode.h"
 #include "tests/gpu/ReferenceText.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,14 +55,14 @@ int main(int count, char **arguments) {
   std::string problem;
   if (kind == "cuda") {
     auto compiled = codegen::cuda::compilePrograms(programs, {architecture.str()}, threads, problem,
-                                                   codegen::cuda::test::testCode());
+                                                   ingot::test::testCode());
     if (mlir::succeeded(compiled))
       for (auto [kernel, code] : llvm::zip_equal(file.kernels, compiled->front()))
         kernel->module_.assign(code.code.begin(), code.code.end());
   } else {
     for (auto [kernel, program] : llvm::zip_equal(file.kernels, programs)) {
       auto object = codegen::cuda::compileForEmulator(
-          {program}, {architecture.str(), false, 1, codegen::cuda::test::testCode()}, problem);
+          {program}, {architecture.str(), false, 1, ingot::test::testCode()}, problem);
       if (mlir::failed(object))
         break;
       kernel->module_.assign(object->begin(), object->end());

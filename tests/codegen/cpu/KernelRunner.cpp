@@ -1,6 +1,9 @@
 //===- KernelRunner.cpp - See KernelRunner.h ------------------------------===//
 #include "KernelRunner.h"
+#include "compiler/driver/CompilerIdentity.h"
 #include "dialects/kernel/ops/Structure.h"
+
+#include "tests/codegen/TestCode.h"
 
 #include <algorithm>
 
@@ -9,6 +12,10 @@ using namespace ingot::codegen::cpu;
 using codegen::cpu::test::LoadedKernels;
 
 LoadedKernels::LoadedKernels(const KernelModule &module, const Isa &isa, CodegenOptions options) {
+  // The program that runs has the generators in it, so its build id identifies them.
+  static const std::string generator = compiler::compilerIdentity();
+  if (!options.cache)
+    options.cache = ingot::test::testCode(generator);
   auto image = compileKernels(module.kernels(), isa, options);
   EXPECT_TRUE(succeeded(image));
   if (failed(image))

@@ -8,9 +8,9 @@
 
 #include "CudaKernels.h"
 #include "LaunchRecorder.h"
-#include "TestCode.h"
 #include "emulator/host/Emulator.h"
 #include "runtime/abi/KernelAbi.h"
+#include "tests/codegen/TestCode.h"
 #include "tests/codegen/cpu/Bf16.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,8 @@ public:
       : programs(std::move(programs)), checked(checked) {
     std::string problem;
     auto image = compileForEmulator(
-        this->programs, {architecture, checked, std::thread::hardware_concurrency(), testCode()},
+        this->programs,
+        {architecture, checked, std::thread::hardware_concurrency(), ingot::test::testCode()},
         problem);
     EXPECT_TRUE(succeeded(image)) << problem;
     if (failed(image))

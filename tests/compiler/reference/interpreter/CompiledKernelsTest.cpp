@@ -16,7 +16,7 @@
 #include "dialects/kernel/ops/Rope.h"
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/kernel/ops/Structure.h"
-#include "tests/codegen/cuda/TestCode.h"
+#include "tests/codegen/TestCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -173,7 +173,7 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
   const std::vector<std::string> targets{emulated};
   auto made = compiler::addGpuCode(
       kernels,
-      {targets, false, int(std::thread::hardware_concurrency()), codegen::cuda::test::testCode()},
+      {targets, false, int(std::thread::hardware_concurrency()), ingot::test::testCode()},
       table, segments);
   if (!made)
     return made.error();

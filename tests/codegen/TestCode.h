@@ -1,0 +1,27 @@
+//===- TestCode.h - The cache of generated code that test runs share ------===//
+#pragma once
+
+#include "compiler/targets/CachedCode.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+namespace ingot::test {
+
+/// Returns the cache in the folder that INGOT_DEV_CACHE names (`dev test` sets it), else in the temporary folder;
+/// null if neither can be written. A program for a GPU takes clang a second to compile, a kernel for a CPU takes LLVM
+/// a tenth, and most are the same in every run and in several tests. `generator` is that of CachedCode.
+inline ObjectCache *testCode(const std::string &generator = "") {
+  static auto files = [] {
+    const char *folder = std::getenv("INGOT_DEV_CACHE");
+    return compiler::CodeCache::open(
+        folder ? folder : (std::filesystem::temp_directory_path() / "ingot-test-code").string());
+  }();
+  if (!files)
+    return nullptr;
+  static std::map<std::string, compiler::CachedCode> code;
+  return &code.try_emplace(generator, *files, generator).first->second;
+}
+
+} // namespace ingot::test
