@@ -1,6 +1,6 @@
 //===- CrashContext.cpp - See CrashContext.h ------------------------------===//
 #include "compiler/crash/CrashContext.h"
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/TemporaryFile.h"
 #include "runtime/error/Error.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/driver/CompilerIdentity.h"
 #include "compiler/driver/EngineText.h"
 #include "compiler/driver/KvCaches.h"
 #include "compiler/driver/Listing.h"
@@ -93,7 +92,6 @@ private:
       options,
       threads,
       cache,
-      compilerIdentity(),
       [this](std::string what) { return diagnostics.compilerError(std::move(what)); },
       timing};
   /// The requested targets and their jobs.

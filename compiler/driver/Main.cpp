@@ -1,7 +1,7 @@
 //===- Main.cpp - The entry points that `ingot` calls ---------------------===//
 #include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Compile.h"
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/TemporaryFile.h"
 #include "compiler/options/Compatibility.h"
 #include "compiler/targets/CodeTarget.h"
 #include "runtime/error/OutOfMemory.h"

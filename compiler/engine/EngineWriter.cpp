@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/engine/EngineWriter.h"
 
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/TemporaryFile.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Hash.h"
 #include "runtime/engine/Memory.h"

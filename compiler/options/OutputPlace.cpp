@@ -1,6 +1,6 @@
 //===- OutputPlace.cpp - See OutputPlace.h --------------------------------===//
 #include "compiler/options/OutputPlace.h"
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/TemporaryFile.h"
 #include "runtime/engine/Header.h"
 
 #include <cstdio>

@@ -11,7 +11,7 @@
 
 #include "compiler/engine/EngineWriter.h"
 #include "compiler/options/Options.h"
-#include "compiler/targets/CachedCode.h"
+#include "codegen/CachedCode.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "passes/Target.h"
 
@@ -33,7 +33,6 @@ struct CodeContext {
   const CompileOptions &options;
   int threads;
   std::optional<CodeCache> &cache; ///< opened before code generation, if at all
-  std::string identity;            ///< identity of the compiler build (CompilerIdentity.h)
   std::function<Error(std::string)> compilerError; ///< E0490: an internal error
   mlir::TimingScope &timing;                       ///< of the compilation
 };

@@ -1,7 +1,7 @@
 //===- TestCode.h - The cache of generated code that test runs share ------===//
 #pragma once
 
-#include "compiler/targets/CachedCode.h"
+#include "codegen/CachedCode.h"
 
 #include <cstdlib>
 #include <filesystem>

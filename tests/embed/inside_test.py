@@ -96,7 +96,7 @@ async def ask(server, method, path, body):
 
 class InsideTest(unittest.TestCase):
     def test_it_gives_out_what_its_header_says(self):
-        header = (pathlib.Path(__file__).parents[2] / "tools" / "ingot" / "ServeInside.h").read_text()
+        header = (pathlib.Path(__file__).parents[2] / "tools" / "ingot" / "serve" / "ServeInside.h").read_text()
         declared = set(re.findall(r"INGOT_SERVER_API[^;{]*?\b(ingot_server_\w+)\(", header))
         listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
         self.assertEqual({line.split()[-1].split("@")[0] for line in listed.splitlines() if " A " not in line}, declared)

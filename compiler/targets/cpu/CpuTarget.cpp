@@ -1,4 +1,5 @@
 //===- CpuTarget.cpp - CPUs: one shared object per level ------------------===//
+#include "codegen/CompilerIdentity.h"
 #include "codegen/cpu/CpuCodegen.h"
 #include "codegen/cpu/Disassembly.h"
 #include "compiler/options/OutputPlace.h"
@@ -112,7 +113,7 @@ private:
     TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
     std::optional<CachedCode> objects;
     if (context.cache)
-      objects.emplace(*context.cache, context.identity);
+      objects.emplace(*context.cache, compilerIdentity());
     auto object = codegen::cpu::compileKernels(
         kernels, isa,
         {static_cast<unsigned>(context.threads), &scope,

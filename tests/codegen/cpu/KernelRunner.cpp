@@ -1,6 +1,6 @@
 //===- KernelRunner.cpp - See KernelRunner.h ------------------------------===//
 #include "KernelRunner.h"
-#include "compiler/driver/CompilerIdentity.h"
+#include "codegen/CompilerIdentity.h"
 #include "dialects/kernel/ops/Structure.h"
 
 #include "tests/codegen/TestCode.h"

@@ -1,6 +1,6 @@
 //===- CodeCache.cpp - See CodeCache.h ------------------------------------===//
-#include "compiler/engine/CodeCache.h"
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/CodeCache.h"
+#include "compiler/files/TemporaryFile.h"
 
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 //===- CodeCacheTest.cpp - Lookups return stored bytes or nothing ---------===//
-#include "compiler/engine/CodeCache.h"
+#include "compiler/files/CodeCache.h"
 
 #include <filesystem>
 #include <fstream>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/ObjectCache.h"
-#include "compiler/engine/CodeCache.h"
+#include "compiler/files/CodeCache.h"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 //
 // The key is a hash of everything that determines the bytes: the code generator passes its inputs as whole
 // texts, never as hand-picked fields, and adds the identity of the compiler
-// (compiler/driver/CompilerIdentity.h). An object's target is one of these texts, so code for CPUs and GPUs
+// (codegen/CompilerIdentity.h). An object's target is one of these texts, so code for CPUs and GPUs
 // can share the folder.
 //
 // A file gets its name only once it is complete, so processes may share a folder. A file that does not match

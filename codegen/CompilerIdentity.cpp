@@ -3,7 +3,7 @@
 // The build id is read from memory rather than from the file, because a library may be
 // replaced on disk while it runs.
 //===----------------------------------------------------------------------===//
-#include "compiler/driver/CompilerIdentity.h"
+#include "codegen/CompilerIdentity.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,5 @@
 //===- TemporaryFile.cpp - See TemporaryFile.h ----------------------------===//
-#include "compiler/engine/TemporaryFile.h"
+#include "compiler/files/TemporaryFile.h"
 
 #include <atomic>
 #include <cerrno>
