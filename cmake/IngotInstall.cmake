@@ -1,7 +1,7 @@
 # What `cmake --install` installs, and where.
 #
 #   bin/ingot  lib/libingot-compiler.so  lib/libingot-cuda-emulator.so     the command line, which finds the libraries
-#   share/ingot                                                             the compiler's patterns, and their includes
+#   share/ingot                                                             includes for patterns, and the compiler's own patterns
 #   lib/libingot.so.0  include/ingot.h(pp)  lib/cmake/Ingot  lib/pkgconfig  for programs that embed engines
 #   include/ingot  lib/cmake/Ingot                                          for compiler plugins
 #   backends/ingot                                                          the Triton backend, with libingot
@@ -52,8 +52,7 @@ if(TARGET ingot-triton)
   endif()
 endif()
 
-# The compiler looks for its patterns, and for files that users' patterns include, in
-# ../share/ingot relative to the library's folder.
+# The compiler looks for the files that patterns include in ../share/ingot, relative to the library's folder.
 if(TARGET ingot-compiler)
   install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ingot COMPONENT command DESTINATION share)
 endif()

@@ -21,7 +21,6 @@
 #include "compiler/driver/Remarks.h"
 #include "compiler/options/OutputPlace.h"
 #include "compiler/options/RecipeFile.h"
-#include "passes/patterns/OurPatterns.h"
 
 #include "compiler/options/PhaseOptions.h"
 #include "mlir/Transforms/Passes.h"
@@ -125,10 +124,6 @@ Result<void> Compilation::lookAtOptions() {
   registerTargets();
   registerPassesAndPipelines();
   mlir::registerTransformsPasses();
-  if (const std::string file = patterns::missingFile(); !file.empty())
-    return Error{ExitCode::File, "E0445", "the compiler's own patterns are missing",
-                 "there is no file " + file,
-                 "install share/ingot next to the lib folder of libingot-compiler.so"};
   if (auto ok = extensions.loadPlugins(diagnostics); !ok)
     return ok;
   if (const std::string name = nameOfTwo(options); !name.empty())

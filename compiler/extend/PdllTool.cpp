@@ -1,6 +1,5 @@
 //===- PdllTool.cpp - See PdllTool.h --------------------------------------===//
 #include "compiler/extend/PdllTool.h"
-#include "passes/patterns/OurPatterns.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -8,6 +7,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+
+#include <dlfcn.h>
 
 using namespace ingot;
 namespace fs = llvm::sys::fs;
@@ -30,6 +31,13 @@ static std::string beside(llvm::StringRef file, llvm::StringRef name) {
   llvm::SmallString<256> place(path::parent_path(path::parent_path(real)));
   path::append(place, name);
   return std::string(place);
+}
+
+/// Returns the folder of the files that patterns include; it lies next to the folder of this library.
+static std::string includes() {
+  Dl_info info;
+  return dladdr(reinterpret_cast<void *>(&includes), &info) ? beside(info.dli_fname, "share/ingot")
+                                                            : "";
 }
 
 static std::string contents(llvm::StringRef file) {
@@ -59,7 +67,7 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   llvm::FileRemover removeOutput(output), removeErrors(errors);
 
   llvm::StringRef folder = path::parent_path(file);
-  const std::string ours = patterns::installedFile(""), mlirs = beside(*tool, "include");
+  const std::string ours = includes(), mlirs = beside(*tool, "include");
   const llvm::StringRef arguments[] = {*tool, "-x=mlir", "-I", folder.empty() ? "." : folder,
                                        "-I",  ours,      "-I", mlirs,
                                        "-o",  output,    "--", file};

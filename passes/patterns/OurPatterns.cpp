@@ -3,55 +3,17 @@
 #include "dialects/lm/ops/Model.h"
 #include "passes/lowering/Compositions.h"
 #include "passes/patterns/Natives.h"
-#include "passes/patterns/OurPatternsHash.h"
 
-#include "mlir/Dialect/PDL/IR/PDL.h"
-#include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Rewrite/PatternApplicator.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-
-#include <dlfcn.h>
 
 using namespace mlir;
 using namespace ingot;
-namespace path = llvm::sys::path;
 
-StringRef patterns::ourPatternsHash() { return INGOT_OUR_PATTERNS_HASH; }
-
-std::string patterns::installedFile(StringRef name) {
-  Dl_info info;
-  StringRef library = dladdr(reinterpret_cast<void *>(&installedFile), &info) ? info.dli_fname : "";
-  llvm::SmallString<256> real;
-  if (llvm::sys::fs::real_path(library, real))
-    real = library;
-  llvm::SmallString<256> place(path::parent_path(path::parent_path(real)));
-  path::append(place, "share/ingot", name);
-  return std::string(place);
-}
-
-static std::string fileOf(StringRef name) {
-  return patterns::installedFile(("passes/patterns/" + name + ".pdl.mlir").str());
-}
-
-std::string patterns::missingFile() {
-  for (StringRef name : {"AppendEpilogues", "GateUp", "NormPrologues", "Norms", "Residual"})
-    if (std::string file = fileOf(name); !llvm::sys::fs::exists(file))
-      return file;
-  return "";
-}
-
-LogicalResult patterns::OurPatterns::read(MLIRContext *context, StringRef name) {
-  const std::string file = fileOf(name);
-  auto module = parseSourceFile<ModuleOp>(file, ParserConfig(context));
-  if (!module)
-    return emitError(UnknownLoc::get(context))
-           << "the compiler's own patterns cannot be read: " << file;
-  PDLPatternModule parsed(std::move(module));
-  registerNatives(parsed);
-  rules = FrozenRewritePatternSet(RewritePatternSet(std::move(parsed)));
-  return success();
+void patterns::OurPatterns::read(MLIRContext *context, Generated file) {
+  RewritePatternSet all(context);
+  file(all);
+  registerNatives(all.getPDLPatterns());
+  rules = FrozenRewritePatternSet(std::move(all));
 }
 
 namespace {

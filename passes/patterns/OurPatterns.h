@@ -1,10 +1,9 @@
 //===- OurPatterns.h - Fusions defined by pattern files -------------------===//
 //
-// Where a fusion can be expressed as a pattern, it is a file in share/ingot/passes/patterns, written as users
-// write them (docs/patterns.md). The build translates the file, and the compiler reads the result from the
-// same folder:
+// Where a fusion can be expressed as a pattern, it is a file in passes/patterns, written as users write them
+// (docs/patterns.md). The build embeds the file in the library:
 //
-//   passes/patterns/Residual.pdll ──mlir-pdll, at build time──▶ share/ingot/passes/patterns/Residual.pdl.mlir
+//   passes/patterns/Residual.pdll ──mlir-pdll -x=cpp──▶ passes/patterns/Residual.h.inc
 //
 // A pass visits a model or the launches of a program once: each op present at the start is offered to the
 // patterns in order, those with more benefit first.
@@ -23,15 +22,6 @@ class ModelOp;
 
 namespace ingot::patterns {
 
-/// The path of a file in share/ingot, which lies next to the folder of this library.
-std::string installedFile(llvm::StringRef name);
-
-/// Hash of the files that the build made: libraries with other patterns have other build ids.
-llvm::StringRef ourPatternsHash();
-
-/// The first of those files that is missing; "" if none is.
-std::string missingFile();
-
 /// Offers each op once, except those erased meanwhile. `listener`, if any, receives the rewriter's
 /// notifications.
 void offerOnce(llvm::ArrayRef<mlir::Operation *> ops, const mlir::FrozenRewritePatternSet &rules,
@@ -39,8 +29,10 @@ void offerOnce(llvm::ArrayRef<mlir::Operation *> ops, const mlir::FrozenRewriteP
 
 class OurPatterns {
 public:
-  /// Reads passes/patterns/NAME.pdl.mlir, once per context; errors are emitted there.
-  mlir::LogicalResult read(mlir::MLIRContext *context, llvm::StringRef name);
+  /// The function of a generated file that adds its patterns.
+  using Generated = void (*)(mlir::RewritePatternSet &);
+
+  void read(mlir::MLIRContext *context, Generated file);
   void applyTo(lm::ModelOp model) const;
   /// Applies the patterns to the launches of the module's programs, with the target's kernels for the
   /// results.
