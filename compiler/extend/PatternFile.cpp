@@ -2,6 +2,7 @@
 #include "compiler/extend/PatternFile.h"
 #include "compiler/extend/PdllTool.h"
 #include "passes/patterns/Natives.h"
+#include "passes/patterns/Pdl.h"
 
 #include "mlir/Conversion/PDLToPDLInterp/PDLToPDLInterp.h"
 #include "mlir/Dialect/PDL/IR/PDL.h"
@@ -16,14 +17,8 @@
 
 using namespace mlir;
 using namespace ingot;
-
-/// Returns "rules.pdll:3:5"; mlir-pdll preserves the locations of its source.
-static std::string asText(Location location) {
-  auto place = dyn_cast<FileLineColLoc>(location);
-  return place ? place.getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
-                     std::to_string(place.getColumn())
-               : "an unknown place";
-}
+using patterns::placeOf;
+using patterns::resultsOf;
 
 static Result<std::string> readText(const std::string &path) {
   llvm::StringRef name(path);
@@ -51,42 +46,12 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error || !why.empty())
       return;
-    why = asText(diagnostic.getLocation()) + ": " + diagnostic.str();
+    why = placeOf(diagnostic.getLocation()) + ": " + diagnostic.str();
   });
   auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context), path);
   if (!module)
     return notPatterns(path, llvm::StringRef(why).split('\n').first.str());
   return module;
-}
-
-/// Returns the number of results of an op of that name; nothing if it is not known or varies.
-static std::optional<uint64_t> resultsOf(pdl::OperationOp op) {
-  std::optional<llvm::StringRef> name = op.getOpName();
-  auto info = name ? RegisteredOperationName::lookup(*name, op.getContext()) : std::nullopt;
-  if (!info)
-    return std::nullopt;
-  if (info->hasTrait<OpTrait::OneResult>())
-    return 1;
-  if (info->hasTrait<OpTrait::NResults<2>::Impl>())
-    return 2;
-  return std::nullopt;
-}
-
-/// PDLL refers to groups of results (`results 0 of %conv`), and MLIR takes all results of an op for the first
-/// group. This function replaces each group by a single result for ops with a fixed number of results.
-static void nameResults(ModuleOp module) {
-  module.walk([](pdl::ResultsOp group) {
-    std::optional<uint64_t> results =
-        resultsOf(group.getParent().getDefiningOp<pdl::OperationOp>());
-    if (!results || !group.getIndex() || *group.getIndex() >= *results ||
-        !isa<pdl::ValueType>(group.getType()))
-      return;
-    OpBuilder b(group);
-    group.replaceAllUsesWith(pdl::ResultOp::create(b, group.getLoc(), group.getType(),
-                                                   group.getParent(), *group.getIndex())
-                                 .getResult());
-    group.erase();
-  });
 }
 
 // Checks that the PDL verifier does not make.
@@ -117,24 +82,24 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
   if (!info)
     return Error{ExitCode::File, "E0426",
                  "a pattern uses the op '" + name->str() + "', which does not exist",
-                 asText(op.getLoc()), "the ops are those of dialects/SPEC.md: lm.add, lm.scale …"};
+                 placeOf(op.getLoc()), "the ops are those of dialects/SPEC.md: lm.add, lm.scale …"};
   for (Attribute attribute : op.getAttributeValueNames())
     if (auto given = cast<StringAttr>(attribute);
         !given.getValue().contains('.') && !llvm::is_contained(info->getAttributeNames(), given))
       return Error{ExitCode::File, "E0429",
                    "a pattern uses the attribute '" + given.str() + "' of " + name->str() +
                        ", which does not exist",
-                   asText(op.getLoc()), attributesOf(*info)};
+                   placeOf(op.getLoc()), attributesOf(*info)};
   // The type would be that of an operand, which MLIR reads without checking their number.
   if (!isa<pdl::RewriteOp>(op->getParentOp()) || !op.getTypeValues().empty() ||
       !info->hasInterface<InferTypeOpInterface>())
     return std::nullopt;
   if (op.getOperandValues().empty())
     return notPatterns(path,
-                       asText(op.getLoc()) + ": " + name->str() + " is created without operands");
+                       placeOf(op.getLoc()) + ": " + name->str() + " is created without operands");
   for (Value operand : op.getOperandValues())
     if (!isa<pdl::ValueType>(operand.getType()) && !isListed(operand))
-      return notPatterns(path, asText(op.getLoc()) + ": " + name->str() +
+      return notPatterns(path, placeOf(op.getLoc()) + ": " + name->str() +
                                    " is created from a range of values, which may be empty");
   return std::nullopt;
 }
@@ -155,7 +120,7 @@ static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp 
                                             const std::string &path) {
   if (!isa<pdl::RewriteOp>(result->getParentOp()) || index < knownResults(of))
     return std::nullopt;
-  return notPatterns(path, asText(result->getLoc()) + ": " +
+  return notPatterns(path, placeOf(result->getLoc()) + ": " +
                                of.getOpName().value_or("an op").str() +
                                " is not known to have a result " + std::to_string(index));
 }
@@ -182,7 +147,7 @@ static std::optional<Error> mistakeInCall(Operation *op) {
       }))
     return std::nullopt;
   return Error{ExitCode::File, "E0425", "a pattern calls " + called + ", which does not exist",
-               asText(op->getLoc()),
+               placeOf(op->getLoc()),
                nativesThere(llvm::StringRef(called).split('(').first) +
                    " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
 }
@@ -207,7 +172,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   std::optional<Error> mistake;
   for (Operation &op : *module.getBody())
     if (!isa<pdl::PatternOp>(op))
-      return notPatterns(path, asText(op.getLoc()) + ": expected pdl.pattern, found " +
+      return notPatterns(path, placeOf(op.getLoc()) + ": expected pdl.pattern, found " +
                                    op.getName().getStringRef().str());
   if (module.getBody()->empty())
     return notPatterns(path, "the file has no patterns");
@@ -226,22 +191,6 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   return std::nullopt;
 }
 
-// MLIR drops the name of a pattern but keeps a configuration for each, which holds the name.
-
-static thread_local std::string lastRun;
-
-llvm::StringRef extend::lastPattern() { return lastRun; }
-
-namespace ingot::extend {
-
-struct PatternName : PDLPatternConfigBase<PatternName> {
-  explicit PatternName(std::string name) : name(std::move(name)) {}
-  void notifyRewriteBegin(PatternRewriter &) override { lastRun = name; }
-  std::string name;
-};
-
-} // namespace ingot::extend
-
 /// Whether the pattern only explains a missed match.
 static bool onlyRemarks(pdl::PatternOp pattern) {
   bool remarks = false, rewrites = false;
@@ -254,26 +203,6 @@ static bool onlyRemarks(pdl::PatternOp pattern) {
   return remarks && !rewrites;
 }
 
-/// Returns the patterns with their names. Each goes into a module of its own, because a configuration applies
-/// to all patterns of a module.
-static extend::Patterns namedPatterns(ModuleOp module) {
-  extend::Patterns file;
-  RewritePatternSet all(module.getContext());
-  for (pdl::PatternOp pattern : llvm::make_early_inc_range(module.getOps<pdl::PatternOp>())) {
-    std::string name =
-        pattern.getSymName() ? pattern.getSymName()->str() : "at " + asText(pattern.getLoc());
-    if (!onlyRemarks(pattern))
-      file.names.push_back(name);
-    OwningOpRef<ModuleOp> alone(ModuleOp::create(module.getLoc()));
-    pattern->moveBefore(alone->getBody(), alone->getBody()->end());
-    PDLPatternModule one(std::move(alone), extend::PatternName(std::move(name)));
-    patterns::registerNatives(one);
-    all.add(std::move(one));
-  }
-  file.rules = FrozenRewritePatternSet(std::move(all));
-  return file;
-}
-
 Result<extend::Patterns> extend::readPatterns(MLIRContext &context, const std::string &path) {
   context.loadDialect<pdl::PDLDialect, pdl_interp::PDLInterpDialect>();
   auto text = readText(path);
@@ -282,8 +211,13 @@ Result<extend::Patterns> extend::readPatterns(MLIRContext &context, const std::s
   auto module = parse(context, path, *text);
   if (!module)
     return module.error();
-  nameResults(**module);
+  patterns::nameResults(**module);
   if (auto mistake = mistakeIn(**module, path))
     return *mistake;
-  return namedPatterns(**module);
+  Patterns file;
+  for (pdl::PatternOp pattern : (*module)->getOps<pdl::PatternOp>())
+    if (!onlyRemarks(pattern))
+      file.names.push_back(patterns::nameOf(pattern));
+  file.module = std::make_shared<OwningOpRef<ModuleOp>>(std::move(*module));
+  return file;
 }

@@ -17,7 +17,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace ingot::extend {
 
@@ -26,7 +25,7 @@ llvm::StringRef applyPatternsName();
 
 /// The contents of a file.
 struct Patterns {
-  mlir::FrozenRewritePatternSet rules;
+  std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module; ///< of pdl.pattern
   /// The names of the patterns that rewrite (others only explain a missed match), or their places if they
   /// have no name.
   std::vector<std::string> names;
@@ -37,9 +36,6 @@ struct Patterns {
 /// names an unknown op; E0429: it names an attribute that its op does not have; E0430: mlir-pdll crashed or
 /// took too long.
 Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &path);
-
-/// Returns the name of the pattern whose rewrite ran last in this thread, or its place if it has no name.
-llvm::StringRef lastPattern();
 
 /// Returns the pass lm-apply-patterns for patterns that were read from `path`. `whom` answers their queries
 /// about targets.

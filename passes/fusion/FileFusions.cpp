@@ -1,10 +1,14 @@
 //===- FileFusions.cpp - The passes whose patterns are files --------------===//
 //
-// Each pass applies the file of its name in passes/patterns.
+// Where a fusion can be expressed as a pattern, it is a file in passes/patterns, written as users write them
+// (docs/patterns.md). The build embeds the file in this library:
+//
+//   passes/patterns/Residual.pdll ──mlir-pdll -x=cpp──▶ passes/patterns/Residual.h.inc
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Model.h"
 #include "passes/Target.h"
-#include "passes/patterns/OurPatterns.h"
+#include "passes/lowering/Compositions.h"
+#include "passes/patterns/Driver.h"
 
 #include "mlir/Dialect/PDL/IR/PDL.h"
 #include "mlir/Dialect/PDLInterp/IR/PDLInterp.h"
@@ -25,67 +29,89 @@ using namespace ingot;
 // mlir-pdll calls the function of every file populateGeneratedPDLLPatterns.
 namespace append_epilogues {
 #include "passes/patterns/AppendEpilogues.h.inc"
-}
+} // namespace append_epilogues
 namespace gate_up {
 #include "passes/patterns/GateUp.h.inc"
-}
+} // namespace gate_up
 namespace norm_prologues {
 #include "passes/patterns/NormPrologues.h.inc"
-}
+} // namespace norm_prologues
 namespace norms {
 #include "passes/patterns/Norms.h.inc"
-}
+} // namespace norms
 namespace residual {
 #include "passes/patterns/Residual.h.inc"
-}
+} // namespace residual
 
 namespace {
 
+/// A file of patterns: its name, and the generated function that adds them.
+struct File {
+  StringRef name;
+  void (*add)(RewritePatternSet &);
+};
+
+LogicalResult apply(const File &file, lm::ModelOp model) {
+  RewritePatternSet all(model.getContext());
+  file.add(all);
+  patterns::Driver driver(all.getPDLPatterns().getModule());
+  driver.applyTo(model);
+  return driver.check(model, file.name);
+}
+
+/// Applies patterns on launches, which query the target.
+LogicalResult apply(const File &file, ModuleOp module, const Target &target) {
+  RewritePatternSet all(module.getContext());
+  file.add(all);
+  Compositions compositions(module, target);
+  patterns::Driver driver(all.getPDLPatterns().getModule(), {}, &compositions);
+  driver.offer(Compositions::launchesOf(module));
+  compositions.finish();
+  return driver.check(module, file.name);
+}
+
 struct FuseGateUp : ingot::impl::FuseGateUpPassBase<FuseGateUp> {
-  LogicalResult initialize(MLIRContext *context) override {
-    rules.read(context, gate_up::populateGeneratedPDLLPatterns<>);
-    return success();
+  void runOnOperation() override {
+    if (failed(apply({"passes/patterns/GateUp.pdll", gate_up::populateGeneratedPDLLPatterns<>},
+                     getOperation())))
+      signalPassFailure();
   }
-  void runOnOperation() override { rules.applyTo(getOperation()); }
-  patterns::OurPatterns rules;
 };
 
 struct FuseResidual : ingot::impl::FuseResidualPassBase<FuseResidual> {
-  LogicalResult initialize(MLIRContext *context) override {
-    rules.read(context, residual::populateGeneratedPDLLPatterns<>);
-    return success();
+  void runOnOperation() override {
+    if (failed(apply({"passes/patterns/Residual.pdll", residual::populateGeneratedPDLLPatterns<>},
+                     getOperation())))
+      signalPassFailure();
   }
-  void runOnOperation() override { rules.applyTo(getOperation()); }
-  patterns::OurPatterns rules;
 };
 
 struct FuseNorms : ingot::impl::FuseNormsPassBase<FuseNorms> {
-  LogicalResult initialize(MLIRContext *context) override {
-    rules.read(context, norms::populateGeneratedPDLLPatterns<>);
-    return success();
+  void runOnOperation() override {
+    if (failed(apply({"passes/patterns/Norms.pdll", norms::populateGeneratedPDLLPatterns<>},
+                     getOperation())))
+      signalPassFailure();
   }
-  void runOnOperation() override { rules.applyTo(getOperation()); }
-  patterns::OurPatterns rules;
 };
 
 struct AppendEpilogues : ingot::impl::AppendEpiloguesPassBase<AppendEpilogues> {
   using AppendEpiloguesPassBase::AppendEpiloguesPassBase;
-  LogicalResult initialize(MLIRContext *context) override {
-    rules.read(context, append_epilogues::populateGeneratedPDLLPatterns<>);
-    return success();
+  void runOnOperation() override {
+    if (failed(apply({"passes/patterns/AppendEpilogues.pdll",
+                      append_epilogues::populateGeneratedPDLLPatterns<>},
+                     getOperation(), targetOf(device))))
+      signalPassFailure();
   }
-  void runOnOperation() override { rules.applyTo(getOperation(), targetOf(device)); }
-  patterns::OurPatterns rules;
 };
 
 struct NormPrologues : ingot::impl::NormProloguesPassBase<NormPrologues> {
   using NormProloguesPassBase::NormProloguesPassBase;
-  LogicalResult initialize(MLIRContext *context) override {
-    rules.read(context, norm_prologues::populateGeneratedPDLLPatterns<>);
-    return success();
+  void runOnOperation() override {
+    if (failed(apply(
+            {"passes/patterns/NormPrologues.pdll", norm_prologues::populateGeneratedPDLLPatterns<>},
+            getOperation(), targetOf(device))))
+      signalPassFailure();
   }
-  void runOnOperation() override { rules.applyTo(getOperation(), targetOf(device)); }
-  patterns::OurPatterns rules;
 };
 
 } // namespace

@@ -90,7 +90,7 @@ static LogicalResult hasConsumers(PatternRewriter &, Operation *op, Attribute co
 //===----------------------------------------------------------------------===//
 
 /// Why launches cannot be composed here; "" if they can.
-static std::string whyNotHere(Operation *op) {
+static std::string whyNotHere(const Run &run, Operation *op) {
   auto launch = dyn_cast<plan::LaunchOp>(op);
   if (!launch)
     return op->getName().getStringRef().str() + " is not a launch";
@@ -98,39 +98,41 @@ static std::string whyNotHere(Operation *op) {
   if (llvm::any_of(program.getBody().getOps<plan::BufferOp>(),
                    [](plan::BufferOp buffer) { return bool(buffer.getOffsetAttr()); }))
     return "the program is already planned: launches are composed at the point pre-plan";
-  return Run::compositions() ? "" : "no device is given: device=cuda";
+  return run.compositions ? "" : "no device is given: device=cuda";
 }
 
 using WhyNot = std::string (Compositions::*)(plan::LaunchOp);
 using Compose = bool (Compositions::*)(plan::LaunchOp, StringRef, int64_t);
 
 template <WhyNot whyNot>
-static LogicalResult canFuse(PatternRewriter &, Attribute name, Operation *op) {
-  std::string why = whyNotHere(op);
+static LogicalResult canFuse(Run &run, PatternRewriter &, Attribute name, Operation *op) {
+  std::string why = whyNotHere(run, op);
   if (why.empty())
-    why = (Run::compositions()->*whyNot)(cast<plan::LaunchOp>(op));
+    why = (run.compositions->*whyNot)(cast<plan::LaunchOp>(op));
   if (!why.empty())
-    patterns::emitMissed(op, textOf(name), why);
+    run.missed(op, textOf(name), why);
   return success(why.empty());
 }
 
-static void compose(Operation *op, Attribute name, Attribute most, Compose how) {
+static void compose(Run &run, Operation *op, Attribute name, Attribute most, Compose how) {
   const std::optional<int64_t> limit = number(most);
-  std::string why = whyNotHere(op);
+  std::string why = whyNotHere(run, op);
   if (why.empty() && (!limit || *limit < 1))
     why = "steps have at least one token: attr<\"8\">";
   if (!why.empty())
-    patterns::emitMissed(op, textOf(name), why);
-  if (!why.empty() || !(Run::compositions()->*how)(cast<plan::LaunchOp>(op), textOf(name), *limit))
-    Run::leaveAsItWas();
+    run.missed(op, textOf(name), why);
+  if (!why.empty() || !(run.compositions->*how)(cast<plan::LaunchOp>(op), textOf(name), *limit))
+    run.leftAsItWas = true;
 }
 template <Compose how>
-static void composeUpTo(PatternRewriter &, Attribute name, Operation *op, Attribute most) {
-  compose(op, name, most, how);
+static void composeUpTo(Run &run, PatternRewriter &, Attribute name, Operation *op,
+                        Attribute most) {
+  compose(run, op, name, most, how);
 }
-template <Compose how> static void composeAny(PatternRewriter &, Attribute name, Operation *op) {
+template <Compose how>
+static void composeAny(Run &run, PatternRewriter &, Attribute name, Operation *op) {
   auto any = IntegerType::get(op->getContext(), 64);
-  compose(op, name, IntegerAttr::get(any, std::numeric_limits<int64_t>::max()), how);
+  compose(run, op, name, IntegerAttr::get(any, std::numeric_limits<int64_t>::max()), how);
 }
 
 static constexpr Native kNatives[] = {

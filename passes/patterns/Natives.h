@@ -14,6 +14,8 @@
 #pragma once
 
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <string>
 
@@ -27,26 +29,69 @@ class ModelOp;
 
 namespace ingot::patterns {
 
+/// The target settings of the compilation, as far as patterns query them.
+struct CompiledFor {
+  llvm::SmallVector<const Target *> targets; ///< empty: no target is asked
+  bool exact = false;
+  bool fp8Rows = false; ///< as in PipelineOptions
+};
+
+/// The state that native functions share while patterns are applied to a program (Driver.h).
+class Run {
+public:
+  CompiledFor whom;
+  /// Null if no device is chosen, or there are no launches yet.
+  Compositions *compositions = nullptr;
+
+  std::string pattern;      ///< the one that rewrites
+  bool leftAsItWas = false; ///< its rewrite changed nothing (Missed, a Fuse that is impossible)
+  std::string failure;      ///< the first request of a rewrite that is impossible; it ends the run
+  std::string firstMissed;  ///< the first missed remark, "NAME: why"
+
+  void fail(const std::string &why) {
+    if (failure.empty())
+      failure = why;
+  }
+  /// Emits a missed remark for `op`, unless the run has already emitted the same one for it.
+  void missed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
+
+private:
+  /// The remarks for each op. If an erased op's address is reused, a remark about the new op may be lost.
+  llvm::DenseMap<mlir::Operation *, llvm::StringSet<>> emitted;
+};
+
 struct Native {
   /// "Product(attribute, attribute) -> attribute".
   llvm::StringLiteral signature;
   bool isConstraint;
-  void (*addTo)(mlir::PDLPatternModule &patterns, llvm::StringRef name);
+  void (*addTo)(mlir::PDLPatternModule &patterns, llvm::StringRef name, Run &run);
 
   llvm::StringRef name() const {
     return signature.take_until([](char c) { return c == '('; });
   }
 };
 
+/// Binds the run to a function that takes it as its first argument.
+template <typename Result, typename... Arguments>
+auto bind(Result (*function)(Run &, mlir::PatternRewriter &, Arguments...), Run &run) {
+  return [function, &run](mlir::PatternRewriter &rewriter, Arguments... arguments) {
+    return function(run, rewriter, arguments...);
+  };
+}
+template <typename Result, typename... Arguments>
+auto bind(Result (*function)(mlir::PatternRewriter &, Arguments...), Run &) {
+  return function;
+}
+
 /// A constraint (evaluated by a match), or a function that a rewrite calls.
 template <auto function> constexpr Native constraint(llvm::StringLiteral signature) {
-  return {signature, true, [](mlir::PDLPatternModule &patterns, llvm::StringRef name) {
-            patterns.registerConstraintFunction(name, *function);
+  return {signature, true, [](mlir::PDLPatternModule &patterns, llvm::StringRef name, Run &run) {
+            patterns.registerConstraintFunction(name, bind(function, run));
           }};
 }
 template <auto function> constexpr Native rewrite(llvm::StringLiteral signature) {
-  return {signature, false, [](mlir::PDLPatternModule &patterns, llvm::StringRef name) {
-            patterns.registerRewriteFunction(name, *function);
+  return {signature, false, [](mlir::PDLPatternModule &patterns, llvm::StringRef name, Run &run) {
+            patterns.registerRewriteFunction(name, bind(function, run));
           }};
 }
 
@@ -61,52 +106,11 @@ llvm::SmallVector<Native> natives();
 /// The signature that a pdl.apply_native_constraint or _rewrite calls, in the format of `Native::signature`.
 std::string signatureOf(mlir::Operation *call);
 
-void registerNatives(mlir::PDLPatternModule &patterns);
+/// The functions refer to `run` as long as the patterns live.
+void registerNatives(mlir::PDLPatternModule &patterns, Run &run);
 
 /// Removes unused arguments of layer kinds, and weights that no layer passes and no op names: their rows were
 /// moved to others. Unused weights would otherwise still be packed.
 void dropUnreadWeights(lm::ModelOp model);
-
-/// The target settings of the compilation, as far as patterns query them.
-struct CompiledFor {
-  llvm::SmallVector<const Target *> targets; ///< empty: no target is asked
-  bool exact = false;
-  bool fp8Rows = false; ///< as in PipelineOptions
-};
-
-/// A run of patterns over a program, in this thread. A remark about an op is emitted once per run.
-class Run {
-public:
-  explicit Run(CompiledFor whom = {}, Compositions *compositions = nullptr);
-  ~Run();
-  Run(const Run &) = delete;
-  Run &operator=(const Run &) = delete;
-
-  /// Of the innermost run.
-  static const CompiledFor &whom();
-  /// Null if the program has no launches yet, or no device is chosen.
-  static Compositions *compositions();
-
-  /// Reports that the current rewrite left the program unchanged (Missed, a Fuse that is impossible).
-  static void leaveAsItWas();
-  /// Whether the last rewrite did so. Resets the flag.
-  static bool leftAsItWas();
-
-  /// Reports that the current rewrite asks for something impossible: the first failure ends the run.
-  static void fail(const std::string &why);
-  /// The first failure; "" if there was none. Resets it.
-  static std::string failure();
-
-  /// The first missed remark since the outermost run began, "NAME: why"; "" if there was none.
-  static const std::string &firstMissed();
-
-private:
-  Run *outer;
-  CompiledFor own;
-  Compositions *composed;
-};
-
-/// Emits a missed remark for `op`, unless this run has already emitted the same one for it.
-void emitMissed(mlir::Operation *op, llvm::StringRef name, const std::string &why);
 
 } // namespace ingot::patterns

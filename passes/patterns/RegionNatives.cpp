@@ -18,9 +18,9 @@ static StringRef textOf(Attribute attribute) {
 }
 
 /// Emits a remark and leaves the program unchanged.
-static void missed(PatternRewriter &, Attribute name, Attribute why, Operation *op) {
-  Run::leaveAsItWas();
-  patterns::emitMissed(op, textOf(name), textOf(why).str());
+static void missed(Run &run, PatternRewriter &, Attribute name, Attribute why, Operation *op) {
+  run.leftAsItWas = true;
+  run.missed(op, textOf(name), textOf(why).str());
 }
 
 //===----------------------------------------------------------------------===//
@@ -39,7 +39,7 @@ static void open(PatternRewriter &rewriter, lm::FusedOp fused, OpGroup &group) {
 }
 
 /// Why an external kernel cannot compute these ops; nullopt if it can.
-static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
+static std::optional<std::string> whyNotRowByRow(const Run &, const OpGroup &group) {
   for (Operation *op : group)
     for (Operation *inner : opsOf(op))
       if (isa<lm::AttentionOp, lm::CombineOp, lm::DispatchOp, lm::EmbedOp, lm::EmbedPositionsOp,
@@ -51,12 +51,11 @@ static std::optional<std::string> whyNotRowByRow(const OpGroup &group) {
 }
 
 /// Why lowering, or a target of this compilation, has no launch for these ops; nullopt if all have one.
-static std::optional<std::string> whyNotOnTargets(const OpGroup &group) {
+static std::optional<std::string> whyNotOnTargets(const Run &run, const OpGroup &group) {
   if (auto why = whyNotOneLaunch(group))
     return why;
-  for (const Target *target : Run::whom().targets)
-    if (std::string why = refusalOf(group, *target, Run::whom().exact, Run::whom().fp8Rows);
-        !why.empty())
+  for (const Target *target : run.whom.targets)
+    if (std::string why = refusalOf(group, *target, run.whom.exact, run.whom.fp8Rows); !why.empty())
       return "no kernel of " + target->name().str() + ": " + why;
   return std::nullopt;
 }
@@ -70,16 +69,16 @@ static OpGroup producersOf(ValueRange values) {
   return group;
 }
 
-using WhyNot = std::optional<std::string> (*)(const OpGroup &);
+using WhyNot = std::optional<std::string> (*)(const Run &, const OpGroup &);
 
 /// Why the ops cannot become one region; nullopt if they can.
-static std::optional<std::string> whyNoRegion(const OpGroup &group, WhyNot whyNot) {
+static std::optional<std::string> whyNoRegion(const Run &run, const OpGroup &group, WhyNot whyNot) {
   if (llvm::any_of(group,
                    [&](Operation *op) { return op->getBlock() != group.front()->getBlock(); }))
     return "some of its ops are in another region";
   if (!isConvex(group))
     return "a value leaves the region and re-enters it";
-  return whyNot(group);
+  return whyNot(run, group);
 }
 
 /// Launches, kernels and files next to the patterns (KernelFile.h) are named after a region.
@@ -91,21 +90,23 @@ static bool isName(StringRef name) {
 /// Fuses the ops that define these values into one region, if a launch can compute it. Inlines regions among
 /// them.
 template <WhyNot whyNot>
-static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values) {
+static void fuseOps(Run &run, PatternRewriter &rewriter, Attribute name, ValueRange values) {
   if (!isName(textOf(name))) {
     std::string given;
     llvm::raw_string_ostream(given) << name;
-    return Run::fail(
+    return run.fail(
         "Fuse: " + StringRef(given).take_front(80).str() +
         " is not a valid region name: a letter, then letters, digits and _, at most 64 characters");
   }
   OpGroup group = producersOf(values);
-  if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
-    return Run::leaveAsItWas();
+  if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp())) {
+    run.leftAsItWas = true;
+    return;
+  }
   Operation *last = values.back().getDefiningOp() ? values.back().getDefiningOp() : group.back();
-  if (auto why = whyNoRegion(group, whyNot)) {
-    Run::leaveAsItWas();
-    return patterns::emitMissed(last, textOf(name), *why);
+  if (auto why = whyNoRegion(run, group, whyNot)) {
+    run.leftAsItWas = true;
+    return run.missed(last, textOf(name), *why);
   }
   OpGroup ops;
   for (Operation *op : group)
@@ -114,17 +115,17 @@ static void fuseOps(PatternRewriter &rewriter, Attribute name, ValueRange values
     else
       ops.insert(op);
   fuse(ops, textOf(name));
-  (void)Run::leftAsItWas(); // in case another Fuse of this rewrite failed
+  run.leftAsItWas = false; // in case another Fuse of this rewrite failed
 }
 
 /// Whether Fuse would make a region of these ops. Fails if they are already in one.
-static LogicalResult targetCanFuse(PatternRewriter &, Attribute name, ValueRange values) {
+static LogicalResult targetCanFuse(Run &run, PatternRewriter &, Attribute name, ValueRange values) {
   OpGroup group = producersOf(values);
   if (group.empty() || isa<lm::FusedOp>(group.front()->getParentOp()))
     return failure();
-  std::optional<std::string> why = whyNoRegion(group, whyNotOnTargets);
+  std::optional<std::string> why = whyNoRegion(run, group, whyNotOnTargets);
   if (why)
-    patterns::emitMissed(group.back(), textOf(name), *why);
+    run.missed(group.back(), textOf(name), *why);
   return success(!why);
 }
 

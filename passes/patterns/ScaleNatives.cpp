@@ -21,6 +21,7 @@ using namespace ingot::lm;
 using patterns::constraint;
 using patterns::Native;
 using patterns::rewrite;
+using patterns::Run;
 
 namespace {
 enum class Axis { Columns, Rows };
@@ -128,9 +129,10 @@ static float numberOf(Attribute attr) {
 
 // An impossible request ends the run: patterns check first.
 
-static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
+static Value scaleColumns(Run &run, PatternRewriter &rewriter, Value weight, Value vector,
+                          Attribute plus) {
   if (!canScale(weight, vector, Axis::Columns)) {
-    patterns::Run::fail(
+    run.fail(
         "ScaleColumns: the weight is not of floats, or the vector has a different length or is in "
         "another layer; check with CanScaleColumns");
     return weight;
@@ -138,9 +140,10 @@ static Value scaleColumns(PatternRewriter &rewriter, Value weight, Value vector,
   return scaled(rewriter, weight, vector, numberOf(plus), Axis::Columns);
 }
 
-static Value scaleRows(PatternRewriter &rewriter, Value weight, Value vector, Attribute plus) {
+static Value scaleRows(Run &run, PatternRewriter &rewriter, Value weight, Value vector,
+                       Attribute plus) {
   if (!canScale(weight, vector, Axis::Rows)) {
-    patterns::Run::fail(
+    run.fail(
         "ScaleRows: the weight is not of floats, or the vector has a different length or is in "
         "another layer; check with CanScaleRows");
     return weight;
@@ -181,9 +184,11 @@ static LogicalResult canFoldNorm(PatternRewriter &, Operation *norm) {
   return success(foldsIntoConsumers(norm));
 }
 
-static void foldNorm(PatternRewriter &rewriter, Operation *op) {
-  if (!foldsIntoConsumers(op)) // or it is already folded
-    return patterns::Run::leaveAsItWas();
+static void foldNorm(Run &run, PatternRewriter &rewriter, Operation *op) {
+  if (!foldsIntoConsumers(op)) { // or it is already folded
+    run.leftAsItWas = true;
+    return;
+  }
   auto norm = cast<NormInterface>(op);
   const float offset = norm.getWeightOffset().convertToFloat();
   for (Operation *consumer : llvm::reverse(llvm::to_vector(op->getUsers()))) { // in program order

@@ -15,6 +15,7 @@ using namespace ingot::lm;
 using patterns::constraint;
 using patterns::Native;
 using patterns::rewrite;
+using patterns::Run;
 
 //===----------------------------------------------------------------------===//
 // Ranges of row orders
@@ -169,7 +170,8 @@ static LogicalResult canConcatRows(PatternRewriter &, Value a, Value b) {
 
 // An impossible request ends the run; until then the first weight is the result.
 
-static Value rows(PatternRewriter &rewriter, Value weight, Attribute first, Attribute count) {
+static Value rows(Run &run, PatternRewriter &rewriter, Value weight, Attribute first,
+                  Attribute count) {
   auto from = dyn_cast_or_null<IntegerAttr>(first), number = dyn_cast_or_null<IntegerAttr>(count);
   if (!patterns::isNamed(weight) || !from || !number || from.getInt() < 0 || number.getInt() < 1 ||
       from.getInt() + number.getInt() > cast<WeightType>(weight.getType()).rows()) {
@@ -177,17 +179,17 @@ static Value rows(PatternRewriter &rewriter, Value weight, Attribute first, Attr
     llvm::raw_string_ostream out(range);
     out << "Rows: there are no " << (number ? number.getInt() : 0) << " rows from row "
         << (from ? from.getInt() : 0) << " in '" << weight.getType() << "'";
-    patterns::Run::fail(range);
+    run.fail(range);
     return weight;
   }
   return deriveRows(rewriter, Wanted{weight, from.getInt(), number.getInt()});
 }
 
-static Value concatRows(PatternRewriter &rewriter, ValueRange weights) {
+static Value concatRows(Run &run, PatternRewriter &rewriter, ValueRange weights) {
   SmallVector<Wanted> wanted;
   for (Value weight : weights) {
     if (!goTogether(weights.front(), weight)) {
-      patterns::Run::fail(
+      run.fail(
           "ConcatRows: the weights must have the same format and number of columns, and be in one "
           "layer; check with CanConcatRows");
       return weights.front();

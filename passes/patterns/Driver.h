@@ -1,0 +1,62 @@
+//===- Driver.h - Applies the patterns of one file -------------------------===//
+//
+// The compiler's own patterns and those of users go through the same driver, so a file has the same effect in
+// a pass of ours as under --patterns. It is MLIR's greedy driver, which begins with the last op. Nothing is
+// folded (a folder may read an attribute that the pattern did not set on a new op) and no region is
+// simplified.
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "passes/patterns/Natives.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ingot::patterns {
+
+class Driver final : mlir::RewriterBase::Listener {
+public:
+  /// Copies the patterns of a module. Natives query `whom` and `compositions`, as in `Run`.
+  explicit Driver(mlir::ModuleOp patterns, CompiledFor whom = {},
+                  Compositions *compositions = nullptr);
+  Driver(const Driver &) = delete; // the natives refer to `run`
+
+  /// Applies the patterns to the ops in `top`, which is isolated from above, until none matches or the driver
+  /// has rewritten `limit` times (negative: no limit).
+  void applyTo(mlir::Operation *top, int64_t limit = -1);
+
+  /// Offers each of these launches once. Launches that `compositions` adds are not offered: they do the same
+  /// work again, for other steps.
+  void offer(llvm::ArrayRef<mlir::Operation *> launches);
+
+  /// Emits an error for `owner` if a pattern of `file` rewrote what it must not, or if they never end.
+  mlir::LogicalResult check(mlir::Operation *owner, llvm::StringRef file) const;
+  /// Whether a rewrite was wrong by itself: what it erased is used, or what it requested is impossible.
+  bool failed() const { return !erased.empty() || !run.failure.empty(); }
+
+  int64_t rewrites() const { return count; }
+  bool hasRewrittenBy(llvm::StringRef pattern) const { return byPattern.contains(pattern); }
+  bool hasRewrittenIn(llvm::StringRef function) const { return byFunction.contains(function); }
+  /// "the pattern SumIsProduct rewrote lm.add 'ffn_residual' of @layer".
+  const std::string &lastRewrite() const { return last; }
+  /// The first missed remark, "NAME: why"; "" if there was none.
+  const std::string &firstMissed() const { return run.firstMissed; }
+
+private:
+  void notifyPatternBegin(const mlir::Pattern &, mlir::Operation *op) override;
+  void notifyPatternEnd(const mlir::Pattern &, llvm::LogicalResult result) override;
+  void notifyOperationInserted(mlir::Operation *op, mlir::OpBuilder::InsertPoint) override;
+  void notifyOperationErased(mlir::Operation *op) override;
+
+  Run run;
+  mlir::FrozenRewritePatternSet rules;
+  int64_t count = 0;
+  bool endless = false;
+  llvm::StringSet<> byPattern, byFunction;
+  std::string begun, function,
+      last;           ///< the rewrite in progress, its function; the last completed one
+  std::string erased; ///< the first op that was erased although it is used
+};
+
+} // namespace ingot::patterns
