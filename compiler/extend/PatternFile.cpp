@@ -152,6 +152,19 @@ static std::optional<Error> mistakeInCall(Operation *op) {
                    " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
 }
 
+/// Returns an error for a call of EitherOrder that cannot be expanded, or of too many copies.
+static std::optional<Error> mistakeInOrder(pdl::ApplyNativeConstraintOp either,
+                                           const std::string &path) {
+  if (!patterns::exchangeable(either))
+    return notPatterns(path, placeOf(either.getLoc()) +
+                                 ": EitherOrder expects a commutative op with two operands");
+  auto calls = either->getParentOp()->getRegion(0).getOps<pdl::ApplyNativeConstraintOp>();
+  if (llvm::count_if(calls, [](auto call) { return call.getName() == "EitherOrder"; }) > 4)
+    return notPatterns(path, placeOf(either.getLoc()) +
+                                 ": a pattern has at most four calls of EitherOrder");
+  return std::nullopt;
+}
+
 static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
   if (auto operation = dyn_cast<pdl::OperationOp>(op))
     return mistakeIn(operation, path);
@@ -164,7 +177,11 @@ static std::optional<Error> mistakeIn(Operation *op, const std::string &path) {
   auto rewrite = dyn_cast<pdl::RewriteOp>(op);
   if (isa<pdl::ApplyNativeConstraintOp, pdl::ApplyNativeRewriteOp>(op) ||
       (rewrite && rewrite.getName()))
-    return mistakeInCall(op);
+    if (auto mistake = mistakeInCall(op))
+      return mistake;
+  if (auto call = dyn_cast<pdl::ApplyNativeConstraintOp>(op);
+      call && call.getName() == "EitherOrder")
+    return mistakeInOrder(call, path);
   return std::nullopt;
 }
 

@@ -32,6 +32,8 @@ static LogicalResult isElementwiseOp(PatternRewriter &, Operation *op) {
 static LogicalResult sameBlock(PatternRewriter &, Operation *a, Operation *b) {
   return success(a->getBlock() == b->getBlock());
 }
+/// The driver has made a pattern for each order (Driver.cpp).
+static LogicalResult eitherOrder(PatternRewriter &, Operation *) { return success(); }
 static LogicalResult inRegion(PatternRewriter &, Operation *op) {
   return success(isa_and_present<FusedOp>(op->getParentOp()));
 }
@@ -133,6 +135,7 @@ static constexpr Native kConstraints[] = {
     constraint<isNorm>("IsNorm(operation)"),
     constraint<isElementwiseOp>("IsElementwise(operation)"),
     constraint<sameBlock>("SameBlock(operation, operation)"),
+    constraint<eitherOrder>("EitherOrder(operation)"),
     constraint<inRegion>("InRegion(operation)"),
     constraint<sameType>("SameType(value, value)"),
     constraint<sameWidth>("SameWidth(value, value)"),

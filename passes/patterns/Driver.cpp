@@ -40,7 +40,9 @@ Driver::Driver(ModuleOp patterns, CompiledFor whom, Compositions *compositions) 
   for (pdl::PatternOp pattern : llvm::make_early_inc_range(file->getOps<pdl::PatternOp>())) {
     OwningOpRef<ModuleOp> alone(ModuleOp::create(file->getLoc()));
     pattern->moveBefore(alone->getBody(), alone->getBody()->end());
-    all.add(PDLPatternModule(std::move(alone), PatternName(nameOf(pattern), run)));
+    std::string name = nameOf(pattern);
+    addExchanged(*alone);
+    all.add(PDLPatternModule(std::move(alone), PatternName(std::move(name), run)));
   }
   registerNatives(all.getPDLPatterns(), run);
   rules = FrozenRewritePatternSet(std::move(all));

@@ -1,6 +1,8 @@
 //===- Pdl.cpp - See Pdl.h ------------------------------------------------===//
 #include "passes/patterns/Pdl.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 using namespace ingot;
 
@@ -40,4 +42,38 @@ void patterns::nameResults(ModuleOp module) {
                                  .getResult());
     group.erase();
   });
+}
+
+pdl::OperationOp patterns::exchangeable(pdl::ApplyNativeConstraintOp either) {
+  auto op = either.getArgs().front().getDefiningOp<pdl::OperationOp>();
+  std::optional<StringRef> name = op ? op.getOpName() : std::nullopt;
+  auto info = name ? RegisteredOperationName::lookup(*name, op.getContext()) : std::nullopt;
+  const bool can = info && info->hasTrait<OpTrait::IsCommutative>() && !either.getIsNegated() &&
+                   op.getOperandValues().size() == 2 &&
+                   llvm::all_of(op.getOperandValues().getTypes(), llvm::IsaPred<pdl::ValueType>);
+  return can ? op : pdl::OperationOp();
+}
+
+void patterns::addExchanged(ModuleOp module) {
+  SmallVector<pdl::PatternOp> open(module.getOps<pdl::PatternOp>());
+  while (!open.empty()) {
+    pdl::PatternOp pattern = open.pop_back_val();
+    auto calls = pattern.getOps<pdl::ApplyNativeConstraintOp>();
+    auto either = llvm::find_if(calls, [](auto call) { return call.getName() == "EitherOrder"; });
+    if (either == calls.end())
+      continue;
+    pdl::OperationOp op = exchangeable(*either);
+    (*either)->erase();
+    OpBuilder b(pattern);
+    b.setInsertionPointAfter(pattern);
+    IRMapping mapping;
+    auto copy = cast<pdl::PatternOp>(b.clone(*pattern, mapping));
+    copy.removeSymNameAttr();
+    copy.setBenefit(std::max<int>(0, pattern.getBenefit() - 1));
+    Operation *exchanged = mapping.lookup(op.getOperation());
+    Value first = exchanged->getOperand(0);
+    exchanged->setOperand(0, exchanged->getOperand(1));
+    exchanged->setOperand(1, first);
+    open.append({pattern, copy});
+  }
 }

@@ -19,4 +19,12 @@ void nameResults(mlir::ModuleOp patterns);
 /// The number of results of an op of that name; nullopt if it is not known or varies.
 std::optional<uint64_t> resultsOf(mlir::pdl::OperationOp op);
 
+/// The op that a call of EitherOrder names, if its operands can be exchanged: it is commutative, and the
+/// pattern lists two. Else null.
+mlir::pdl::OperationOp exchangeable(mlir::pdl::ApplyNativeConstraintOp either);
+
+/// Replaces each call of EitherOrder, which must be valid, by a copy of its pattern without a name in which the
+/// op's operands are exchanged. The copy has a benefit lower by 1, at least 0.
+void addExchanged(mlir::ModuleOp patterns);
+
 } // namespace ingot::patterns
