@@ -4,7 +4,8 @@
 
 // CHECK:      plan.section @pairs {
 // CHECK-NEXT:   plan.launch @gate_up_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.layer_weight<1>,
-// CHECK-NEXT:   plan.launch @mine_0 [#plan.buffer<@gate_up>, #plan.layer_weight<0>, #plan.layer_weight<1>,
+// The second region becomes the same kernel, so its launch has the name of the first.
+// CHECK-NEXT:   plan.launch @gate_up_0 [#plan.buffer<@gate_up>, #plan.layer_weight<0>, #plan.layer_weight<1>,
 // CHECK-NEXT:   plan.launch @unit_0 [#plan.buffer<@{{.*}}>, #plan.layer_weight<0>, #plan.layer_weight<1>,
 // CHECK-NEXT:   plan.launch @product_0 [#plan.buffer<@{{.*}}>, #plan.layer_weight<1>, #plan.layer_weight<0>,
 
