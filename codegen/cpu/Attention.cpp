@@ -55,8 +55,8 @@ public:
 
 private:
   Value qAt(Value row) { return scratch(shape.qOffset, row, shape.qStride * 4); }
-  /// Address of the scores, later weights, of a row of the register tile, from position `byte / 4` of
-  /// the block on.
+  /// Address of the scores (later: weights) of a row of the register tile, starting at position `byte
+  /// / 4` of the block.
   Value sAt(Value rowOfTile, Value byte) {
     return k.at(scratch(shape.sOffset, rowOfTile, kAttentionBlock * 4), byte);
   }
@@ -87,7 +87,7 @@ private:
   struct Block {
     Value page;     ///< index of its first page
     Value start;    ///< first absolute position
-    Value from, to; ///< range of its pages of which some row may see a part
+    Value from, to; ///< range of its pages that some row may see, if only in part
     Value unseen;  ///< window: positions of the block before the first visible one; may be negative
     Value written; ///< end of the positions that some row may see; may be past the block's end
     Value seesAll; ///< i1: whether all rows see all of it

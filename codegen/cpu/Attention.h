@@ -6,7 +6,7 @@
 //
 //   for each block (128 positions, four pages, at fixed absolute positions, ascending):
 //     for each register tile of rows:
-//       S = q . K      [rows][128]  K lies [d][32]: one fma chain per score, d ascending
+//       S = q . K      [rows][128]  K is [d][32]: one fma chain per score, d ascending
 //       S = tanh(scale S / cap) with a soft-cap;  -inf where masked
 //       m' = max(m, c max S);  a = 2^(m-m');  P = 2^(c S - m')        c = log2(e) scale, or cap
 //       l  = l a + sum P             16 partial sums, tree at the end
@@ -21,7 +21,7 @@
 // numbers come from its own q, m, l and o only. A block (or a part of one) that is masked for a row
 // changes nothing: m' = m, a = 2^0 = 1, P = 0. m starts at a finite number, so a masked first block
 // does not produce NaN. Positions that no row of the item may see may hold NaN: their scores are
-// replaced, and V is read only from the first visible position on.
+// replaced, and V is only read starting at the first visible position.
 //
 // bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves. They are split by a
 // shift and a mask rather than widened, so scores come as (even, odd) positions. Where head_dim is

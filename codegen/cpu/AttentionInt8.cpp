@@ -409,7 +409,7 @@ private:
 
   //===--- u . V ------------------------------------------------------------===//
 
-  /// Updates `size` registers of o of the rows, from `first` on.
+  /// Updates `size` registers of o of the rows, starting at `first`.
   void emitSums(Value row, int64_t count, int64_t first, int64_t size) {
     constexpr int64_t perPage = kPageTokens / 4;
     Values zeros(count * size, k.splatInt(k.i32s, 0));

@@ -36,7 +36,8 @@ mlir::LogicalResult emitRoute(KernelBuilder &k, kernel::RouteOp op);
 mlir::LogicalResult emitGroupRoutes(KernelBuilder &k, kernel::GroupRoutesOp op);
 mlir::LogicalResult emitCombine(KernelBuilder &k, kernel::CombineOp op);
 
-/// Returns what a projection may be fused with: its only segment may be stored, write panel maxima and raise keys.
+/// Returns the limits of a matmul kernel, or why the CPU has no code for it. Only kernel.store,
+/// kernel.panel_maxima and kernel.argmax may consume fused values, and only if there is one segment.
 kernel::KernelShape matmulShape(kernel::MatmulOp op);
 
 /// These return the bytes of the thread's scratch memory that the emitted code uses, enough for every ISA level.

@@ -2,7 +2,7 @@
 //
 // y[t] = scale * row ids[t] (or positions[t]). The row's codes are stored with 4 consecutive k in one
 // 32-bit word per line of its panel (PanelLayout.h), so a group of 32 values takes 4 to 8 loads of a
-// word, a few shifts and one conversion. Every written operation of the formulas of NumericFormat.h
+// word, a few shifts and one conversion. Every operation in the formulas of NumericFormat.h
 // rounds once, in f32.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Emitters.h"
@@ -42,7 +42,7 @@ public:
           k.at(k.operand(op.getOutput()), k.mul(token, op.getOutput().getType().rowBytes()));
       int64_t padded = roundUp(layout.k, kPanelRows);
       if (format.isFloat()) {
-        emitPadding(out, padded); // first: its vectors may cover values
+        emitPadding(out, padded); // first: its vectors may cover values, written next
         emitFloats(k.at(panel, k.mul(row, format.id == WeightFormat::F16 ? 2 : 4)), out);
       } else if (format.isScaledFloat()) {
         emitPadding(out, padded);

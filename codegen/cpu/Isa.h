@@ -6,7 +6,7 @@
 //   avx512       the same with vdpbf16ps, and VBMI's byte permutes
 //
 // avxvnni and avx512vnni compute the same bits as avx2. avx512 differs where bf16 matrices are multiplied.
-// Generators choose instructions by this table alone, since the machine that compiles need not be one
+// Generators choose instructions only by this table, since the machine that compiles need not be one
 // that runs the kernels.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,8 +26,8 @@ struct Isa {
   const char *features = ""; ///< LLVM features beyond those of `cpu`
   int lanes;                 ///< f32 or i32 lanes of a vector register
   int registers;             ///< vector registers
-  /// The registers suffice for tiles of a product that cover all rows of a panel. Tiles of other levels cover
-  /// fewer rows the more tokens they have.
+  /// The registers suffice for tiles of a product that cover all rows of a panel. At other levels, tiles with
+  /// more tokens cover fewer rows.
   bool coversPanel = false;
   DotKind dot;
   bool bf16Dot = false;   ///< has vdpbf16ps

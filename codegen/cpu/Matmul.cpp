@@ -2,15 +2,15 @@
 //
 //   for block of tokens                       activations stay in the L2 cache
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
-//       unpack the panel if tiles are many    … and then it is read from scratch
+//       unpack the panel if many tiles use it … and then it is read from scratch
 //       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
 //         for part of the panel               one part if a tile has all 32 rows
 //           main loop over K                  twice for a gated pair: gate sums are kept in scratch
 //           epilogue on registers
 //
-// For experts, this runs for the rows of one expert after another, with the panels of its matrix. A head that writes
-// only keys first takes one of two planes (MatmulCandidates.h). Work items are panels. With one token the
-// kernel is a matrix-vector product at the speed of memory; with many, a matrix product at the speed of the
+// For experts, this runs for the rows of one expert after another, with the panels of its matrix. An output head
+// that writes only keys first takes one of two planes (MatmulCandidates.h). Work items are panels. With one token
+// the kernel is a matrix-vector product at the speed of memory; with many, a matrix product at the speed of the
 // dot instruction.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
@@ -228,8 +228,8 @@ private:
     return success();
   }
 
-  /// Sets the items of this call that are panels of the segment: begin + i * step from its first panel
-  /// on.
+  /// Sets the items of this call that are panels of the segment: begin + i * step, starting at its
+  /// first panel.
   void itemsOf(Segment &segment, int64_t endPanel) {
     segment.firstItem = k.begin;
     if (segment.firstPanel) {

@@ -2,8 +2,8 @@
 //
 // A greedy step needs the largest logit of each row (MatmulKeys.h). A q8x2 row has two planes of
 // codes, x ~ s (q + q'/256). The second plane doubles the dots for a small correction, which nearly
-// always applies to a logit far below the largest. A tile therefore walks K with the first plane
-// alone, and again with both planes only for tokens with a logit that could still be the largest:
+// always applies to a logit far below the largest. A tile therefore walks K with only the first
+// plane, and again with both planes only for tokens with a logit that could still be the largest:
 //
 //   U = an upper bound by the first plane          one dot of the two
 //   U <= most ?                                    then no logit here can win: done

@@ -112,7 +112,7 @@ private:
   /// Two or three tokens are bound by memory like one token: there the runtime decides whether each line is
   /// prefetched. Each line is always prefetched in two cases: if the tile has fewer rows than a panel, because
   /// it leaves out half of each pair of lines and its stream does not ascend; and if a line has so many dots
-  /// that the CPU sees too little of the stream (measured on Zen 4: from as many tokens on as a code has bits).
+  /// that the CPU sees too little of the stream (on Zen 4: with at least as many tokens as a code has bits).
   void prefetchFor(Value group) {
     const int64_t bytes = groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes;
     if (tile.tokens == 1)
@@ -130,9 +130,9 @@ private:
       k.prefetch(k.at(group, kAhead + line));
   }
 
-  /// Returns whether the runtime chooses how the tile asks for weights. Its choice is for steps of up to three
-  /// tokens (runtime/device/cpu/ReadAhead.h). Tiles of two tokens with two dots a group would spill around the
-  /// branch.
+  /// Returns whether the runtime chooses how the tile prefetches weights. Its choice is for steps of up to
+  /// three tokens (runtime/device/cpu/ReadAhead.h). Tiles of two tokens with two dots a group would spill
+  /// around the branch.
   bool mayReadEachLine() const { return tile.tokens == 1 || (tile.tokens == 2 && !halves); }
 
   /// Reads a word of each line of a block's scales. The groups of the block need these lines one by one, but
@@ -161,11 +161,12 @@ private:
     return addWhole(group, g, sums);
   }
 
-  /// Adds a group to all sums of the tile. With 16 registers, the codes of a register of rows take half of them. Step
-  /// by step over several tokens, LLVM's scheduler would load the activations of all tokens first and spill them, so
+  /// Adds a group to all sums of the tile. With 16 registers, the codes of a register of rows take half of them. If
+  /// each step went over all tokens, LLVM's scheduler would load all their activations first and spill them, so
   /// each token's dot is finished before the next one begins.
   KernelBuilder::Values addWhole(PanelGroup &group, Value g, ValueRange sums) {
-    // Unpacked codes are only loaded, which is 5 % faster step by step, unless the dots of two halves spill.
+    // Unpacked codes are only loaded. Going step by step is then 5 % faster, unless the dots of two halves
+    // spill.
     const bool loadsOnly = tile.unpacked && !(halves && !format.hasMin);
     if (k.isa.coversPanel || tile.tokens == 1 || split || loadsOnly)
       return addGroup(group, g, sums);

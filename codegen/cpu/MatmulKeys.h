@@ -1,6 +1,6 @@
 //===- MatmulKeys.h - The head finds the largest logits -------------------===//
 //
-// A greedy step does not need the logits. A projection whose results go to kernel.argmax only keeps, for each
+// A greedy step does not need the logits. A projection whose results go only to kernel.argmax keeps, for each
 // row of the batch and each of the 32 rows of a panel, the largest value that it has seen and its panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers

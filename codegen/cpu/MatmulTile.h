@@ -22,7 +22,8 @@
 
 namespace ingot::codegen::cpu {
 
-/// The place of the rows of one register: from row `row` + `part` on in the panel at `panel`.
+/// Where the rows of one register are: consecutive rows of the panel at `panel`, beginning with
+/// `row` + `part`.
 struct TileRows {
   mlir::Value panel;
   int64_t row;
@@ -57,7 +58,7 @@ struct Tile {
   bool bf16Dot = false; ///< x is rows of bf16, for vdpbf16ps
   int64_t prefetch;     ///< prefetch distance in the weight stream, in bytes; 0: no prefetching
   /// The part of the next panel that this tile prefetches to the second-level cache: `nextLines`
-  /// lines for each group of K, from `next` on. Null: none.
+  /// lines for each group of K, starting at `next`. Null: none.
   mlir::Value next;
   int64_t nextLines = 0;
   mlir::Value
@@ -70,8 +71,8 @@ struct Tile {
   size_t sums() const { return vectors.size() * tokens; }
 
   /// Prefetches data that follows the `bytes` at `place` in a stream of weights. By default it prefetches one
-  /// line: the CPU's prefetchers follow the stream of a panel, but not into the next page. The line loads the
-  /// translation of that page and starts its stream in time. If the runtime finds that it is faster
+  /// line: the CPU's prefetchers follow the stream of a panel, but not into the next page. That prefetch
+  /// loads the translation of the page and starts its stream in time. If the runtime finds that it is faster
   /// (ReadAhead.h), each line is prefetched.
   void prefetchBehind(KernelBuilder &k, mlir::Value place, int64_t bytes) const {
     if (!prefetch)

@@ -57,8 +57,8 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
 }
 
 /// The generators have already unrolled and ordered the code; only address arithmetic is left. The O2
-/// pipeline gives no faster code in eight times the time. It is for the functions of custom kernels,
-/// which are loops over single values.
+/// pipeline gives no faster code in eight times the time. It is used for the functions of custom
+/// kernels, which are loops over single values.
 static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine, bool bodies) {
   llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;

@@ -1,10 +1,10 @@
 //===- PanelCodes.h - Unpacks the codes and scales of a weight panel -------===//
 //
-// PanelLayout.h puts four consecutive k of a row into a 32-bit lane; WeightPlace.h has the line and the
-// bits. For one register of rows and a step s (k = 4s … 4s+3 of a group), this class makes a register of
-// unsigned bytes: q of NumericFormat.h. x86 has no shifts of bytes, so words are shifted and the bits that
-// crossed a byte are masked away. A format with a table takes one more instruction, vpshufb. GridCodes.h
-// handles the indexes of grids.
+// PanelLayout.h puts four consecutive k of a row into a 32-bit lane; WeightPlace.h says which line and
+// which bits. For one register of rows and a step s (k = 4s … 4s+3 of a group), this class makes a
+// register of unsigned bytes: q of NumericFormat.h. x86 has no shifts of bytes, so words are shifted and
+// the bits that crossed a byte are masked away. A format with a table takes one more instruction, vpshufb.
+// GridCodes.h handles the indexes of grids.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -112,7 +112,7 @@ private:
     assert(kv.info().isPlain() && "codes may be smaller than a byte");
     return elementType.getIntOrFloatBitWidth() / 8;
   }
-  int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements from there on
+  int64_t left(int64_t chunk) { return headDim - chunk * kRowLanes; } ///< elements to the end
   Value rowOf(TypedValue<kernel::ActivationType> memory, Value token) {
     return k.at(k.operand(memory), k.mul(token, memory.getType().rowBytes()));
   }
@@ -136,7 +136,8 @@ private:
     return op.getNormAfter() ? normalise(rotate(x), norm, head) : rotate(normalise(x, norm, head));
   }
 
-  /// Loads 16 values of a norm's weight from c*16 on. The weight is shared by all heads, or each head has its own.
+  /// Loads 16 values of a norm's weight, starting at c*16. The weight is shared by all heads, or each head has its
+  /// own.
   Value weightsOf(Norm norm, Value head, int64_t c) {
     Value weight = k.operand(norm);
     if (norm.getType().rows() == headDim) // padded to whole vectors
@@ -214,8 +215,8 @@ private:
     return x;
   }
 
-  /// Pairs (2i, 2i+1) never straddle a vector. It takes 8 cosines, each twice; a shuffle gives the
-  /// other element of the pair; the sign of the sine provides the minus in a'.
+  /// Pairs (2i, 2i+1) never straddle a vector. A vector takes 8 cosines, each twice; a shuffle
+  /// gives the other element of the pair; the sign of the sine provides the minus in a'.
   Values rotateInterleaved(Values x) {
     int64_t half = rotary / 2;
     SmallVector<int64_t> twice, swapped;

@@ -1,6 +1,6 @@
 //===- MatmulShape.h - How a projection is tiled on GPUs ---------------------===//
 //
-// A MatmulShape depends on the problem alone, never on the batch: `parts` decides the order of sums.
+// A MatmulShape depends only on the problem, never on the batch: `parts` decides the order of sums.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -25,7 +25,7 @@ struct GroupCounts {
   double broadcasts = 0; ///< per token; shared by the registers of a tile
 };
 
-/// Prefetch distance of schedules that prefetch one line a kilobyte (docs/cpu.md).
+/// Prefetch distance of schedules that prefetch one line per kilobyte (docs/cpu.md).
 constexpr int64_t kPrefetchBytes = 16384;
 constexpr double kEpilogue =
     40; ///< cycles of a tile outside its loop, per token and panel: a guess

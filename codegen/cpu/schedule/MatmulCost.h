@@ -26,7 +26,7 @@
 // are needed only once per group). Blocks whose rows of x take more than 3/8 of L2 read them again from memory
 // for every panel. Neither is a candidate. A schedule is chosen by the mean of seconds(T) / bound(T) over steps
 // of 1, 8, 32 and 512 tokens, where bound(T) is the larger of memory at full rate and of multiplications at
-// full rate: to be twice as slow as the machine is as bad in decode as in prefill.
+// full rate: taking twice as long as the machine allows counts the same in decode and in prefill.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -66,7 +66,7 @@ DEVICE uint4 as_bf16(uint2 v) {
   e4m3_to_bf16(v.y, pairs.z, pairs.w);
   return pairs;
 }
-/// Loads eight dimensions from dimension d on; those beyond the head are 0.
+/// Loads eight dimensions, starting at d; those beyond the head are 0.
 template <class S> DEVICE EightOf<S> load_eight(const u8 *row, i32 d) {
   constexpr i32 bytes = S::fp8 ? 1 : 2, each = 4 / bytes; // elements of a word
   EightOf<S> eight = {};

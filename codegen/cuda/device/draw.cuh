@@ -98,8 +98,8 @@ struct DrawRow {
 
   MEMBER DrawRow(const BatchView *batch, i32 row, const u64 *keys)
       : how(batch->sampling[row]), best(keys[row]), largest(logit_of_key(best)) {}
-  /// If false, the id of the largest logit is the result: the row is greedy, or there is nothing to
-  /// weigh.
+  /// If false, the id of the largest logit is the result: the row is greedy, or its largest logit
+  /// is infinite, or all are NaN.
   MEMBER bool isDrawn() const {
     return how.scale != 0.0 && best != 0 && largest - largest == 0.0; // no infinity
   }

@@ -183,7 +183,7 @@ DEVICE void route_tokens(const float *logits, const float *bias, const float *sc
   routes.weight[(i64)token * R::used + lane] = weight;
 }
 
-/// Calls body(token, pair, expert) for the pairs of tokens from … end - 1, by one warp and one token
+/// Calls body(token, pair, expert) for the pairs of tokens from … end - 1, by one warp, one token
 /// after the other. The pairs of a token, which have different experts, are processed at once.
 template <i32 Used, class Body>
 DEVICE void each_pair(const i32 *expert, i32 from, i32 end, Body body) {

@@ -32,7 +32,7 @@ template <class F, i32 M, i32 N, bool = F::isFloat> struct GroupSums {
 };
 template <class F, i32 M, i32 N> struct GroupSums<F, M, N, true> {};
 
-/// sum += dot and Σx of group `i` of the run, scaled; then resets the group's sums.
+/// sum += scale * dot + minimum * Σx for group `i` of the run; then resets the group's sums.
 template <class F, i32 M, i32 N>
 DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
                       const typename F::Run (&run)[M], i32 i) {

@@ -1,6 +1,6 @@
 //===- matmul_decode.cuh - Projections of up to 64 tokens -------------------===//
 //
-// A block owns a tile of 16 rows (gated pair: the same tile of both weights); each of its warps owns a
+// A block owns a tile of 16 rows (gated pair: the same tile of each weight); each of its warps owns a
 // part of K. The kernel is bound by the stream of weights, so that stream starts before everything
 // else, and only single warps ever wait for it:
 //
@@ -127,8 +127,8 @@ template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
 /// Computes tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile +
 /// 15. `tokens(n)`, called by all threads at once, returns where the rows of the n tokens are;
 /// `load(token, row, held)` loads the epilogue's operands; `store(token, row, sums, held)` gets the
-/// finished sums of each weight, for `Together` rows from `row` on, and returns the stored value if
-/// keys are folded. rows: of the weight.
+/// finished sums of each weight, for `Together` rows starting at `row`, and returns the stored
+/// value if keys are folded. rows: of the weight.
 template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Held = 1, i32 Together = 1, i32 Weights,
           class Tokens, class Load, class Store, class Keys = NoKeys>
 DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,

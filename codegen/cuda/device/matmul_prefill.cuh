@@ -1,8 +1,8 @@
 //===- matmul_prefill.cuh - Projections of many tokens ----------------------===//
 //
-// A block of 8 warps computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x 16 N tokens:
+// A block of 8 warps computes 8 tiles of 16 rows (gated pair: 4 tiles of each weight) x 16 N tokens:
 //
-//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (gated pair: tile w % 4 of both weights), token half
+//   warp w:   tiles 2 (w % 4) and 2 (w % 4) + 1 (gated pair: tile w % 4 of each weight), token half
 //   w / 4
 //
 //   shared memory   two stages of x: 16 N tokens x 64 k, swizzled, filled by cp.async one run ahead;

@@ -1,6 +1,6 @@
 //===- matmul_wgmma.cuh - Projections of many tokens on sm_90a --------------===//
 //
-// A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x 256
+// A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of each weight) x 256
 // tokens for a float weight, or 128 tokens for a quantised one, whose groups need sums of their own. Two
 // blocks with adjacent tiles form a cluster: each loads half of x for both.
 //
@@ -141,7 +141,7 @@ DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 
   }
 }
 
-/// sum += dot and Σx of group `i` of the run, scaled.
+/// sum += scale * dot + minimum * Σx for group `i` of the run.
 template <class F, i32 Sums>
 DEVICE void add_wgmma_group(float (&sum)[Sums], const float (&dot)[Sums],
                             const typename F::Run &run, i32 i, const float *sumsOfX) {

@@ -1,7 +1,7 @@
 //===- matmul_wgmma_fp8.cuh - Projections of many tokens in fp8 (sm_90a) ----===//
 //
 // E4M3 weights times E4M3 activations (fp8_rows.cuh), at twice the rate of bf16 and with half the bytes
-// of x. A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of both weights) x
+// of x. A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of each weight) x
 // 128 tokens, as in matmul_wgmma.cuh:
 //
 //   warpgroup 0      loads x by cp.async: a ring of stages of 128 tokens x 128 k, swizzled, and the

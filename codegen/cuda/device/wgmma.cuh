@@ -104,8 +104,8 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_TEXT_256 WGMMA_TEXT_248 ", %124, %125, %126, %127"
 #define WGMMA_SUMS_256(d) WGMMA_SUMS_248(d), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
-// p0 … p5 are the numbers of the operands after the sums (WGMMA_AFTER_n).
-// `more_s`, `more_r`: which operands are transposed; only 16-bit types can be.
+// p0 … p5 are the asm operand indices (%N) that follow the sums (WGMMA_AFTER_n). `more_s`,
+// `more_r`: the transpose immediates, which only 16-bit types have.
 #define WGMMA_KIND_(n, kind, type, more_s, more_r, p0, p1, p2, p3, p4, p5)                         \
   template <> struct WgmmaShape<n, Wgmma::kind> {                                                  \
     static DEVICE void shared(float (&d)[n / 2], u64 a, u64 b, u32 accumulate) {                   \
