@@ -1,7 +1,7 @@
 //===- PassOptions.h - Options of passes whose values are enumerations ------===//
 //
-// A pass takes the word of a value, as in lm-lower-to-plan{device=cuda kv=bf16}, and refuses other words before it
-// runs. The words belong to the type, since MLIR's list options ignore words that belong to an option.
+// Values are written as keywords, as in lm-lower-to-plan{device=cuda kv=bf16}; others are refused before the pass
+// runs. The keywords belong to the type, since MLIR's list options ignore keywords that belong to an option.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +21,7 @@ inline constexpr auto kDefaultPrecision = Precision::Fast;
 inline constexpr auto kDefaultDevice = DeviceKind::Cpu;
 inline constexpr auto kDefaultKv = kCpuKv;
 
-/// The values of an enumeration, each with its word.
+/// The values of an enumeration, each with its keyword.
 template <typename Value> using Words = llvm::SmallVector<std::pair<llvm::StringRef, Value>>;
 
 inline Words<Precision> wordsOf(Precision) {

@@ -7,7 +7,7 @@
 //   lowering/   lm -> kernel + plan, and cases in which one kernel replaces several
 //   planning/   cases, buffers, barriers, traffic
 //
-// One pass is one .cpp file and one test tests/passes/<room>/<name>.mlir.
+// One pass is one .cpp file and one test tests/passes/<folder>/<name>.mlir.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_PASSES_PASSES_TD
 #define INGOT_PASSES_PASSES_TD
@@ -22,7 +22,7 @@ def PrecisionOption : Option<"precision", "precision", "::ingot::Precision", "::
                              "fast or exact">;
 def DeviceOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::kDefaultDevice",
                           "the device whose target answers (passes/Target.h): cpu or cuda">;
-/// The same with GPUs as the default, for passes that run for them alone or most.
+/// The same with GPUs as the default, for passes that run only or mostly for them.
 def GpuOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::DeviceKind::Cuda",
                        "the device whose target answers (passes/Target.h): cpu or cuda">;
 

@@ -1,8 +1,8 @@
 //===- Target.h - What lowering and planning need to know of a device ------===//
 //
-// Passes over lm are independent of the device. From lm-choose-encodings on, a program is compiled for one
-// target, which determines the row encodings its kernels read, the launches worth fusing and the memory a
-// kernel needs. This interface answers these questions; the target's code generator implements
+// Passes over lm are independent of the device. Starting with lm-choose-encodings, a program is compiled
+// for one target, which determines the row encodings its kernels read, the launches worth fusing and the
+// memory a kernel needs. This interface answers these questions; the target's code generator implements
 // compiler/targets/CodeTarget.h, where all targets are listed.
 //===----------------------------------------------------------------------===//
 #pragma once

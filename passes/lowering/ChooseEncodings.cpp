@@ -2,7 +2,7 @@
 //
 // Inserts one conversion, shared by all consumers, for each value that projections read in an encoding other
 // than f32. Where the kernel of the producer can write that encoding itself, the conversion moves into the
-// producer's region, and the f32 rows go if they have no consumer left. A single op becomes a region for
+// producer's region, and the f32 rows are dropped if no consumer is left. A single op becomes a region for
 // that.
 //
 //   lm.rms_norm %x    read only by projections    lm.fused "norm" { lm.rms_norm, lm.cast } -> "q8"

@@ -1,6 +1,6 @@
 //===- Compositions.h - Merges a launch into its neighbours ----------------===//
 //
-// A launch costs more than its work as long as there are few tokens. In steps of few tokens
+// With few tokens, a launch costs more than the work that it does. In steps of few tokens
 //
 //   FuseIntoConsumers.cpp  the consumers of rows compute them: norm ─▶ q, k, v     becomes  [norm ─▶] q, k, v
 //   FuseIntoProducer.cpp   the producer does the next step:    q, k, v ─▶ append   becomes  q, k, v [─▶ append]

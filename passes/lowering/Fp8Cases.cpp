@@ -6,8 +6,8 @@
 //   }                             }
 //
 // fp8 products are used only by code for many tokens. In a step with few, the fp8 rows would have no
-// consumer. Experts have few rows for longer: there `few` applies to the average number of rows of an expert
-// in a step.
+// consumer. Experts have few rows even in larger steps: there `few` applies to the average number of rows of
+// an expert.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -52,8 +52,8 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
     copies.lookup(rounding.getOperation())->erase();
   }
 
-  /// The bound on tokens (or rows) up to which the launches have few: a whole multiple of `few`, since graphs
-  /// are built for those.
+  /// The largest number of tokens (or rows) that counts as few for the launches: a multiple of `few`, since
+  /// graphs are built for those.
   uint64_t fewOf(ArrayRef<plan::LaunchOp> consumers) {
     int64_t most = 1;
     for (plan::LaunchOp consumer : consumers) {

@@ -39,7 +39,7 @@ public:
   }
 
   /// Whether a section reads `rows` that were written before it began. The program repeats sections, so these
-  /// rows may come from another launch than the one that writes them in this section.
+  /// rows may come from a launch other than the one that writes them in this section.
   bool areReadAcrossSections(mlir::Attribute rows);
 
   /// Replaces the ops first..last of one list by `plan.when [condition] { a copy } else { the ops }`; returns

@@ -2,8 +2,8 @@
 //
 // The entry is cut at lm.layers: what comes before is the section `begin`, each
 // layer kind is a section, what comes after is `end`. A section is lowered op by op;
-// each op (a fused region, or an op alone) is one launch. SectionLowering does that;
-// here are the parts that belong to the whole program: weights, states, steps.
+// each op (a fused region, or a single op) is one launch. SectionLowering does that; this file has
+// the parts for the whole program: weights, states, steps.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"

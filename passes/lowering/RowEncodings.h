@@ -46,7 +46,7 @@ struct RowCount {
 };
 RowCount rowCountOf(mlir::Value rows);
 
-/// The ops of a launch: those of a fused region without its conversions, or the op alone.
+/// The ops of a launch: those of a fused region without its conversions, or just the op.
 llvm::SmallVector<mlir::Operation *> opsOf(mlir::Operation *launch);
 /// The name of a launch: the pattern of a region, or else a name derived from the op.
 llvm::StringRef launchName(mlir::Operation *launch);
@@ -55,8 +55,8 @@ mlir::Value beforeRounding(mlir::Value value);
 /// The value that a launch computes for a result before rounding: a value of its region, or the result
 /// itself.
 mlir::Value inside(mlir::OpResult result);
-/// Whether results of the launch choose the experts of tokens: then neither its weights nor its rows are
-/// rounded.
+/// Whether the launch computes router logits (an lm.route reads its results). If so, neither its weights
+/// nor its input rows are rounded.
 bool choosesExperts(mlir::Operation *launch);
 /// Whether the op becomes arithmetic on single values and row statistics (RegionLowering.h).
 bool isRowwise(mlir::Operation *op);

@@ -27,8 +27,8 @@ LaunchOperand SectionLowering::operand(Value value) const {
   return {type, refs.lookup(value)};
 }
 
-/// Whether an expert's rows are only read to permute their columns: then the consumer reads the tokens' rows,
-/// without a launch.
+/// Whether an expert's rows are only read to permute their columns. If so, the consumer reads the tokens'
+/// rows, without a launch.
 static bool isReadInOrderAlone(Operation *op) {
   return isa<lm::DispatchOp>(op) && llvm::all_of(op->getUsers(), llvm::IsaPred<lm::PermuteOp>);
 }
