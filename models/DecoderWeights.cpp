@@ -93,7 +93,8 @@ static void takeMlp(ModelBuilder &model, LayerWeights &weights, int64_t layer, c
   const DecoderNames &names = m.names;
   const int64_t width = m.feedForward;
   const bool across = isTransposed(model, m);
-  // A GGUF with one tensor for both stores it under the name of `up`, and has no gate.
+  // A GGUF with one tensor for gate and up stores it under the name of `up`, and has no tensor for
+  // the gate.
   const bool packed =
       m.gated &&
       (model.isGguf()

@@ -1,7 +1,7 @@
 //===- Ministral3.cpp - Ministral 3 and Mistral 3.x, text -----------------===//
 //
-// Llama's layer with yarn. Beyond the original context, queries grow with their position p: by 1 + beta ln(1
-// + floor(p / original)). (HF modeling_ministral3.py.)
+// Llama's layer with yarn. Beyond the original context, queries at position p are multiplied by 1 + beta
+// ln(1 + floor(p / original)). (HF modeling_ministral3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -9,7 +9,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Reads whether the window in the configuration is used, and from which layer on.
+/// Reads whether the window in the configuration is used, and the first layer that uses it.
 static void readQwenWindows(Config &config, Decoder &m) {
   if (config.isGguf())
     return;
