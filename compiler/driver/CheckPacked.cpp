@@ -43,8 +43,8 @@ static Error wrong(const std::string &name, const std::string &where, double val
           "this is a bug in ingot: please report it with the checkpoint's config"};
 }
 
-/// Checks one row of `bytes`, which is panel or tile `unit` of the weight; `own` is the layout of this unit
-/// alone.
+/// Checks one row of `bytes`, which is panel or tile `unit` of the weight; `own` is the layout of only this
+/// unit.
 template <typename Layout>
 static Result<void> check(const import::RowSource &source, const Layout &layout, const Layout &own,
                           int64_t unit, std::span<const std::byte> bytes, const std::string &name) {

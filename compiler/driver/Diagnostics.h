@@ -21,7 +21,7 @@ public:
   /// Returns the first line of the errors; empty if there are none.
   std::string first() const { return errors.substr(0, errors.find('\n')); }
   bool say(llvm::StringRef words) const { return llvm::StringRef(errors).contains(words); }
-  /// Returns E0490: a mistake of ours, with MLIR's message.
+  /// Returns E0490: an internal error, with MLIR's message.
   Error compilerError(std::string what) const;
 
 private:

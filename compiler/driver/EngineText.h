@@ -9,7 +9,7 @@
 
 namespace ingot::compiler {
 
-/// The text data that an engine carries with its weights, to take and give text.
+/// The data that an engine needs, besides its weights, to accept and return text.
 struct EngineText {
   std::string tokenizerKind, tokenizer;              ///< empty: the engine takes ids
   std::string chatTemplate;                          ///< empty: there is none
@@ -17,8 +17,8 @@ struct EngineText {
   fb::SpecialTokensT special;
   std::optional<fb::GenerationDefaultsT> generation;
   std::string warning; ///< a warning about the tokenizer for the user, or empty
-  /// A summary for the user of what was taken: "tokenizer.json; template default of 2; ends <|im_end|> </s>;
-  /// tools: hermes; reasoning: <think>".
+  /// A summary for the user of the chosen data: "tokenizer.json; template default of 2; ends <|im_end|>
+  /// </s>; tools: hermes; reasoning: <think>".
   std::string taken;
 
   /// Adds the segments and fills `table.text` and `table.generation`.

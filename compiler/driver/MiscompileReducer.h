@@ -20,7 +20,7 @@ std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 /// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing those of an
 /// earlier mistake. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
 /// with its plugins. Returns a text with their place and the command that reproduces the mistake; empty if
-/// they cannot be written or the pass alone is correct.
+/// they cannot be written or the pass by itself is correct.
 std::string reduceMiscompile(const std::string &code, mlir::ModuleOp before,
                              const std::string &pass, const std::string &command);
 

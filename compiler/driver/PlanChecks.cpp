@@ -16,8 +16,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace interpreter = ingot::reference::interpreter;
 
-/// Returns the module in which a named pass leaves a plan; null if it leaves none. Passes may run over
-/// kernels and programs alone.
+/// Returns the module in which a named pass leaves a plan; null if it leaves none. Passes may also run
+/// over single kernels or programs.
 static ModuleOp planBehind(Pass *pass, Operation *op) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty() ? ModuleOp()

@@ -18,7 +18,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 constexpr double kLargestScale = 65504;
-/// 64 of f16's smallest steps. The scale of a group a sixteenth as large is then still accurate to an eighth.
+/// 64 of f16's smallest steps. The scale of a group whose values are a sixteenth as large is then still
+/// accurate to an eighth.
 constexpr double kLeastScale = 0x1p-18;
 
 namespace {

@@ -203,7 +203,7 @@ Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed has
 }
 
 /// The GGUF models of a folder; a split model counts as its first part. Projectors, adapters and vocabularies
-/// are offered only if there is nothing else, and so are files that are GGUF by name alone: opening them
+/// are offered only if there is nothing else, and so are files that are GGUF only by name: opening them
 /// reports what they are.
 std::vector<std::string> ggufModels(const std::string &path) {
   std::set<std::string> models, others, byName;
@@ -300,7 +300,7 @@ Opened openSingle(Folder folder, const std::string &weights, std::string name, H
   return finishFolder(folder, builder, hashed);
 }
 
-/// The only safetensors file of a folder, under another name than model.safetensors, as early GPTQ programs
+/// The only safetensors file of a folder, under a name other than model.safetensors, as early GPTQ programs
 /// wrote it; empty if there is none, or several. Adapters, shards and Mistral's own files do not count.
 std::string onlySafetensors(const std::string &path) {
   std::string only;
@@ -378,7 +378,7 @@ Opened openSafetensors(const fs::path &path, Hashed hashed) {
   return openSingle(folder, name, path.stem().string(), hashed);
 }
 
-/// Opens a configuration alone: shapes without weights (--weights random, --weights seed).
+/// Opens only a configuration: shapes without weights (--weights random, --weights seed).
 Opened openConfig(const fs::path &path, Hashed hashed) {
   Folder folder(folderOf(path));
   std::string name = path.filename().string();

@@ -52,7 +52,7 @@ struct LayerCache {
 Result<std::vector<std::optional<KvFormat>>> askedCaches(const std::vector<KvRule> &rules,
                                                          const std::vector<LayerCache> &layers);
 
-/// Formats rising numbers as ranges: "0-3,7".
+/// Formats ascending numbers as ranges: "0-3,7".
 std::string layersText(const std::vector<int64_t> &layers);
 
 } // namespace ingot::compiler

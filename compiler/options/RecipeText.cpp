@@ -1,7 +1,7 @@
 //===- RecipeText.cpp - Writing a recipe ------------------------------------===//
 //
-// Keys come in the order of recipeKeys(). Equal options give the same text byte for byte, because engines
-// store it.
+// Keys come in the order of recipeKeys(). Equal options must give the same text byte for byte, because
+// engines store it.
 //===----------------------------------------------------------------------===//
 #include "compiler/options/RecipeFile.h"
 #include "runtime/engine/Isa.h"

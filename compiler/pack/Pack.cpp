@@ -51,7 +51,7 @@ public:
   PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
       : layout(layout), format(format), row(row) {}
 
-  /// Writes 32 codes, from value k of a block on.
+  /// Writes 32 codes, starting at value k of a block.
   void put(std::byte *block, int64_t k, const uint8_t *q) const {
     if (format.packing == NumericFormat::Packing::Grid)
       return putIndexes(block, k, q);
@@ -128,7 +128,8 @@ private:
       putBit(signInBlock(layout, format, row, k), block, q[0] >> 3);
   }
 
-  /// Writes the bits from `from` on of each code into a plane: one word of each line belongs to the row.
+  /// Writes the bits of each code, starting at bit `from`, into a plane: one word of each line belongs
+  /// to the row.
   template <int Bits> static void putPlane(std::byte *to, const uint8_t *q, int from) {
     uint8_t bytes[4 * Bits] = {};
     for (int s = 0; s < 8; ++s) {
@@ -357,7 +358,8 @@ Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
           "keep it in bf16 with a recipe: { weights = \"NAME\", format = \"bf16\" }"};
 }
 
-/// Packs panels or tiles, from unit `first` on; a unit is the block of rows that is read at once.
+/// Packs panels or tiles, starting at unit `first`; a unit is the block of rows that is read at
+/// once.
 template <typename Layout>
 Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t first,
                       std::span<std::byte> out) {

@@ -3,8 +3,8 @@
 //   slot (a state's number) ── sequence ── position ── k row, v row     (paged)
 //                                      └── position ── all its values   (fixed)
 //
-// Rows are rounded to the cache's type when they are appended, so all readers see the same numbers (design.md
-// part 5). A state is a value in lm: a step that reads a state before its append must not see the append. A
+// Rows are rounded to the cache's type when they are appended, so all readers see the same numbers. A state
+// is a value in lm: a step that reads a state before its append must not see the append. A
 // value of a paged state therefore records the length of each sequence when it was made, and does not include
 // rows beyond that length. A fixed state is replaced by each token, so its value holds the numbers
 // themselves.

@@ -33,7 +33,7 @@ public:
 };
 
 /// Whether weights are rounded to their format. A pass that changes formats must preserve results computed
-/// from the numbers as stored; the cost of the formats themselves is a separate question, and no error.
+/// from the numbers as stored; the cost of the formats themselves is a separate question, not an error.
 enum class Rounding {
   ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new
             ///< format

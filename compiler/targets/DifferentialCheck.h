@@ -2,7 +2,7 @@
 //
 //   plan interpreter  @qkv_0 ─▶ @rope_0 ─▶ @attention_0 ─▶ …      one layer of each kind, generated weights
 //                       │ its input rows       │
-//   compiled          @qkv_0               @attention_0  …         each launch alone, on a copy of those rows
+//   compiled          @qkv_0               @attention_0  …         each launch by itself, on a copy of those rows
 //
 // The results are compared launch by launch, within the bound of the launch's op: errors do not accumulate,
 // and an error report names the faulty kernel. A device defines how its code is run (cpu/CheckCode.h,

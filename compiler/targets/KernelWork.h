@@ -1,6 +1,6 @@
 //===- KernelWork.h - Work of a launch, and attribution of crashes -----------===//
 //
-// Bytes and operations as fb::KernelCost counts them. They follow from the kernel alone; each kind of device
+// Bytes and operations as fb::KernelCost counts them. They follow only from the kernel; each kind of device
 // adds how its code is tiled, and how long that takes (Schedules.h, GpuCosts.h).
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,9 +24,9 @@ namespace ingot::compiler {
 /// predicted. A multiplication and an addition count as two operations.
 std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn);
 
-/// Returns a callback by which a generator reports the kernel that its thread works on from now on (empty:
-/// none), so that a crash report names it (console/CrashContext.h): "the code generation of @qkv_0 for
-/// cpu:avx2". Threads may call it concurrently.
+/// Returns a callback by which a generator reports the kernel that its thread starts to work on (empty:
+/// none), so that a crash report names it (compiler/crash/CrashContext.h): "the code generation of @qkv_0
+/// for cpu:avx2". Threads may call it concurrently.
 std::function<void(llvm::StringRef)> suspectCode(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                  const std::string &target);
 

@@ -44,7 +44,8 @@ struct ChatTemplates {
 Result<ChatTemplates> findChatTemplates(const import::Checkpoint &checkpoint,
                                         std::string_view chosen = "");
 
-/// Reports what the template environment cannot run now rather than at the first request: E0610, E0611.
+/// Reports now, rather than at the first request, what the template environment cannot run: E0610,
+/// E0611.
 Result<void> checkChatTemplate(std::string_view source);
 
 /// The tokenizer.json equivalent to a GGUF vocabulary (tests compare it with HF).
@@ -63,7 +64,7 @@ struct TokenizerTexts {
 /// suffix. Errors: E0621.
 Result<TokenizerArtifact> compileTokenizer(const TokenizerTexts &texts,
                                            BpeForm form = BpeForm::Tables);
-/// The same for a tokenizer.json alone.
+/// The same for just a tokenizer.json.
 Result<TokenizerArtifact> compileTokenizerJson(std::string_view json,
                                                BpeForm form = BpeForm::Tables);
 

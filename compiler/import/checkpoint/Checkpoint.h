@@ -31,7 +31,8 @@ namespace ingot::import {
 class BlockMaker {
 public:
   virtual ~BlockMaker() = default;
-  /// Writes `count` rows from `first` on, encoded as the tensor's format stores them (Codes.h).
+  /// Writes `count` rows, starting at `first`, encoded as the tensor's format stores them
+  /// (Codes.h).
   virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
   /// Index in the tensor of the first value in these rows whose scale is NaN or infinite; -1 if there is
   /// none.

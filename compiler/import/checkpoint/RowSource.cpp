@@ -188,8 +188,8 @@ Result<void> RowSource::forEachRun(int64_t first, int64_t count, F call) const {
   return {};
 }
 
-/// Reads columns `first`, first + 1, … of the `height` rows from `top` on, and stores one column after
-/// another.
+/// Reads columns `first`, first + 1, … of the `height` rows starting at `top`, and stores one column
+/// after another.
 static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::span<float> out,
                         int64_t height) {
   const auto count = out.size() / static_cast<size_t>(height);
@@ -206,7 +206,7 @@ static void readColumns(const Tensor &tensor, int64_t top, int64_t first, std::s
   }
 }
 
-/// Reads `count` rows of a tensor from `row` on, as f32.
+/// Reads `count` rows of a tensor, starting at `row`, as f32.
 Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, int64_t width,
                                  std::span<float> out) {
   const auto rowSize = static_cast<size_t>(width);

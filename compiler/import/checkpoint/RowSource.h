@@ -7,7 +7,7 @@
 //   stored(first, …)   rows as they are stored, to be copied
 //   read(first, out)   the same rows as f32
 //
-// Callers read blocks of 32 rows or so: rows of a quantised matrix may be made for each call alone
+// Callers read blocks of 32 rows or so: rows of a quantised matrix may be made anew for each call
 // (BlockMaker), so that a whole matrix never resides in memory.
 //
 // Transposed tensors, which must be floats, support only `read`; `at` then returns the column in place of the
@@ -58,7 +58,7 @@ public:
          const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const;
   /// Reads rows `first`, first + 1, … as f32: as many as fill `out`.
   Result<void> read(int64_t first, std::span<float> out) const;
-  /// Like checkFinite of a tensor, but for these rows alone, or for the whole of a transposed tensor.
+  /// Like checkFinite of a tensor, but only for these rows, or for the whole of a transposed tensor.
   Result<void> checkFinite() const;
 
 private:

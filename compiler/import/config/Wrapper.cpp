@@ -102,9 +102,9 @@ constexpr std::pair<std::string_view, std::string_view> kTextTypes[] = {
 constexpr std::pair<std::string_view, std::string_view> kGgufTypes[] = {
     {"qwen2vl", "qwen2"}, {"qwen3vl", "qwen3"}, {"qwen3vlmoe", "qwen3moe"}};
 
-/// Until version 5, and for nested configurations still, transformers wrote only values that differ from the
-/// defaults of the text model's class. These are the class defaults of all keys that a model requires; 0
-/// means that the family's own default serves as well.
+/// Before version 5 (and still for nested configurations), transformers wrote only values that differ
+/// from the defaults of the text model's class. These are the class defaults of all keys that a model
+/// requires; 0 means that the family's own default serves as well.
 struct Defaults {
   std::string_view modelType;
   int64_t hidden, feedForward, layers, heads, kvHeads, headDim, vocab, context;

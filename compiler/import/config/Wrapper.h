@@ -10,8 +10,8 @@
 //   language_model.model.layers.0.…   or   model.language_model.layers.0.…   and others
 //   vision_tower.…, multi_modal_projector.…
 //
-// The result is the text model alone, as if it had been saved alone: a family reads hidden_size and
-// model.layers.0.… and needs no knowledge of wrappers. Steps, in the order of reading:
+// The result is only the text model, as if it had been saved by itself: a family reads hidden_size
+// and model.layers.0.… and needs no knowledge of wrappers. Steps, in the order of reading:
 //
 //   unwrapConfig    after config.json: the object becomes the configuration
 //   besideText      as tensors are listed: those of a tower are counted, never read, so they may have

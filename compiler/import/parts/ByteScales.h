@@ -21,7 +21,8 @@ std::string_view typesOf(ByteScale kind);
 Result<std::span<const std::byte>> byteScales(RawTensors &parts, const Part &scales, ByteScale kind,
                                               const std::function<bool(int64_t)> &codesAreZero);
 
-/// Whether `count` codes from `first` on are all zero, of either sign: E2M1, two per byte, or E4M3.
+/// Whether `count` codes starting at `first` are all zero, of either sign: E2M1, two per byte, or
+/// E4M3.
 bool areZeroE2M1(std::span<const std::byte> codes, int64_t first, int64_t count);
 bool areZeroE4M3(std::span<const std::byte> codes, int64_t first, int64_t count);
 

@@ -37,8 +37,8 @@ struct GroupedInts {
   int64_t rows, columns;
   int bits;      ///< per code: 2, 3, 4 or 8
   int64_t group; ///< number of K values per scale; the last group may be shorter
-  /// Writes the `columns` unsigned codes of each of `count` rows from `first` on; rows are `stride` apart in
-  /// `q`.
+  /// Writes the `columns` unsigned codes of each of `count` rows starting at `first`; rows are `stride`
+  /// apart in `q`.
   std::function<void(int64_t first, int64_t count, uint8_t *q, int64_t stride)> codes;
   std::function<float(int64_t row, int64_t group)> scale;
   std::function<int(int64_t row, int64_t group)> zero = {}; ///< from 0 to 255
@@ -63,7 +63,7 @@ std::string columnsOfWeight(std::string_view weight);
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices);
 
-/// The format of a matrix without tensors, for configurations alone (f16 scales).
+/// The format of a matrix for a configuration without tensors (f16 scales).
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);
 
 } // namespace ingot::import

@@ -231,8 +231,8 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t toke
   return launches;
 }
 
-/// Checks that specialisations are correct for every smaller count: runs the first step, or its first token,
-/// in each other specialisation.
+/// Checks that specialisations are correct for every smaller count of tokens or rows: runs the first step,
+/// or its first token, in each other specialisation.
 static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                 const Matrix &some, Mode mode, const CheckOptions &options) {
   const Step &step = slice.steps.front();

@@ -55,7 +55,8 @@ static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &varian
   return 0;
 }
 
-/// The unit counts for which a projection is predicted that multiplies in fp8 from `fp8` units (0: never).
+/// The unit counts for which the time of a projection is predicted. The projection multiplies in fp8
+/// starting at `fp8` units (0: never).
 static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
   if (!op.getRoutes())
     return SmallVector<uint64_t>(ArrayRef(kUnits));
