@@ -41,8 +41,8 @@ std::string framesOf(const char *object, uint64_t offset) {
   return text;
 }
 
-/// Skips the headers of the device primitives, because users look for their own code. (Kernel bodies, also in
-/// codegen/cuda/device, are not skipped.)
+/// Whether a frame is in a header of device primitives, which are skipped because users look for their own
+/// code. (Kernel bodies, also in codegen/cuda/device, are not skipped.)
 bool isVocabulary(const std::string &frame) {
   static constexpr const char *kHeaders[] = {
       "types.cuh",   "threads.cuh", "numbers.cuh",    "memory.cuh", "async_copy.cuh",

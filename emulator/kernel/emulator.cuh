@@ -1,11 +1,11 @@
-//===- emulator.cuh - The device vocabulary as host code -------------------===//
+//===- emulator.cuh - The device primitives as host code --------------------===//
 //
-// What device.cuh includes when a kernel is compiled by clang: the words of codegen/cuda/device
-// as calls of the emulator (emulator/host). What a word means is said there; here
-// is only how it reaches the emulator. No header of the standard library: a kernel compiles in
+// device.cuh includes this file when clang compiles a kernel: it implements the primitives of
+// codegen/cuda/device, where they are documented, as calls of the emulator (emulator/host). It
+// includes no header of the standard library, so a kernel compiles in
 // about 0.1 s.
 //
-// -DDEVICE_ARCH=800 … and -DDEVICE_ARCH_FEATURES (the "a" of sm_90a) choose which words exist.
+// -DDEVICE_ARCH=800 … and -DDEVICE_ARCH_FEATURES (the "a" of sm_90a) choose which primitives exist.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- memory.cuh - Global memory: streams, atomics, counters, launches ----===//
 #pragma once
 
-// Streams are plain accesses here: the checks see them.
+// Streams are plain accesses here, so the checks see them.
 struct WeightStream {};
 DEVICE WeightStream weight_stream(bool) { return {}; }
 template <class T> DEVICE T ld_stream(const T *p) { return *p; }

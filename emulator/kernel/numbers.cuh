@@ -1,6 +1,6 @@
 //===- numbers.cuh - bf16, f16, fp8 and packed pairs in integer arithmetic -===//
 //
-// The same bits as the instructions of the GPU, canonical NaN included; tests go through all
+// The same bits as the instructions of the GPU, canonical NaN included; tests cover all
 // 16-bit values.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -44,8 +44,8 @@ DEVICE u16 f32_to_f16(float v) {
 DEVICE u32 pack_f16(float lo, float hi) { return f32_to_f16(lo) | (u32)f32_to_f16(hi) << 16; }
 
 namespace emu {
-/// The f32 neighbour of v towards zero, made odd if v is none itself: rounding it once more to
-/// fewer bits gives what rounding v at once gives.
+/// Rounds v to f32 towards zero and sets the last bit if that is inexact: rounding the result to
+/// fewer bits then gives the same as rounding v.
 DEVICE float roundToOdd(double v) {
   const float nearest = (float)v;
   if ((double)nearest == v || nearest != nearest)
@@ -55,8 +55,8 @@ DEVICE float roundToOdd(double v) {
     bits--;
   return as_f32(bits | 1u);
 }
-/// a * b + c with one rounding to bf16. The product of two bf16 is exact in f64; what their sum
-/// loses makes it odd.
+/// a * b + c with one rounding to bf16. The product of two bf16 is exact in f64; if the sum is not,
+/// it is rounded to odd.
 DEVICE u16 bf16Fma(float a, float b, float c) {
   const double product = (double)a * b, sum = product + c;
   const double part = sum - product;
@@ -76,7 +76,8 @@ DEVICE u32 bf16x2_fma(u32 a, u32 b, u32 c) {
   return emu::bf16Fma(bf16_lo(a), bf16_lo(b), bf16_lo(c)) |
          (u32)emu::bf16Fma(bf16_hi(a), bf16_hi(b), bf16_hi(c)) << 16;
 }
-// 24 bits are enough to round a sum of two 8-bit significands twice without harm.
+// An f32 has enough bits: rounding a sum of two bf16 to f32 and then to bf16 gives the same as one
+// rounding.
 DEVICE u32 bf16x2_add(u32 a, u32 b) {
   return pack_bf16(bf16_lo(a) + bf16_lo(b), bf16_hi(a) + bf16_hi(b));
 }
@@ -95,7 +96,7 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   for (u32 i = 0; i < 4; i++) {
     const u32 from = (selector >> (4 * i)) & 15u;
     u32 byte = (u32)(bytes >> (8 * (from & 7u))) & 0xffu;
-    if (from & 8u) // the sign, spread
+    if (from & 8u) // replicates the sign bit
       byte = byte & 0x80u ? 0xffu : 0u;
     result |= byte << (8 * i);
   }

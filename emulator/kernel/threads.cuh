@@ -40,7 +40,7 @@ DEVICE u32 warp_ballot(bool value, INGOT_SITE) {
 DEVICE bool warp_any(bool value, INGOT_SITE) { return emu::voted(value, emu::Vote::Any, site); }
 DEVICE bool warp_all(bool value, INGOT_SITE) { return emu::voted(value, emu::Vote::All, site); }
 
-// A butterfly in one meeting instead of five: it is what a decode kernel's time goes into.
+// A butterfly in one synchronisation instead of five: decode kernels spend their time in it.
 template <int First = 16, int Last = 1> DEVICE float warp_sum(float value, INGOT_SITE) {
   emu::switchTo(emu::reduce(&value, emu::Reduction::SumF32, First, Last, site));
   return value;

@@ -30,7 +30,7 @@ struct alignas(16) float4 {
 #define KERNEL extern "C" __attribute__((visibility("default")))
 #define __launch_bounds__(...)
 #define __grid_constant__
-/// Copies of a loop's body make registers of small arrays on a GPU; here they would only take the compiler twice the time.
+/// On a GPU, unrolling turns small arrays into registers; here it would only double the compile time.
 #define UNROLL
 
 /// NAME__launch(arguments): arguments[i] points to the i-th argument's value, as the driver's
@@ -41,7 +41,7 @@ struct alignas(16) float4 {
     emu::callKernel(name, arguments);                                                              \
   }
 
-/// The last argument of a word that can go wrong: the line that called it.
+/// The last parameter of a primitive that can report a finding: the line that called it.
 #define INGOT_SITE                                                                                 \
   emu::Site site = emu::Site { __builtin_FILE(), __builtin_LINE() }
 
@@ -86,7 +86,8 @@ struct alignas(16) float4 {
 #define DEVICE_HAS_MAXNREG 0
 #endif
 
-// Arguments lie in the host's memory, which kernels must not touch: not for the checks to see.
+// Arguments are in host memory, which kernels must not access, so the checks must not see these
+// reads.
 #define INGOT_UNCHECKED __attribute__((disable_sanitizer_instrumentation))
 namespace emu {
 template <class, u64... I> struct Positions {};

@@ -13,7 +13,7 @@ template <int Left> DEVICE void wgmma_wait(INGOT_SITE) {
   emu::switchTo(emu::wgmmaWait(Left, site));
 }
 
-enum class Wgmma { bf16, f16, e4m3 = 3 }; // as emu::Product counts them
+enum class Wgmma { bf16, f16, e4m3 = 3 }; // numbered as in emu::Product
 
 template <int N, Wgmma Kind = Wgmma::bf16>
 DEVICE void wgmma_ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate = true, INGOT_SITE) {
