@@ -25,7 +25,7 @@ def Kernel_ExtentTokens : I32EnumAttrCase<"Tokens", 0, "tokens">;
 def Kernel_ExtentRows : I32EnumAttrCase<"Rows", 1, "rows">;
 def Kernel_ExtentEnum : I32EnumAttr<"Extent", "leading dimension: tokens of the batch, or its logits rows",
                                     [Kernel_ExtentTokens, Kernel_ExtentRows]> {
-  let genSpecializedAttr = 0; // KernelTypes.td: it is printed as a word
+  let genSpecializedAttr = 0; // KernelTypes.td: it is printed as a keyword
   let cppNamespace = "::ingot::kernel";
 }
 #endif

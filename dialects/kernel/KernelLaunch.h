@@ -28,7 +28,7 @@ struct KernelShape {
   std::string
       refused; ///< why there is no code for the kernel, as a verb phrase about the anchor; empty if
                ///< there is
-  /// The largest number of tokens (or logits rows) of a step up to which it pays off as one launch.
+  /// The largest number of tokens (or logits rows) of a step for which it pays off as one launch.
   int64_t mostUnits = std::numeric_limits<int64_t>::max();
   int64_t workspaceBytes = 0; ///< memory it needs in addition to its operands
 };

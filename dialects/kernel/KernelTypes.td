@@ -47,7 +47,7 @@ def Kernel_FusedType : TypeDef<Kernel_Dialect, "Fused"> {
 }
 def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
-  let summary = "the paged KV pool of one layer slot: `!kernel.kv_pool<3, 64, bf16>`";
+  let summary = "the paged KV pool of one layer: `!kernel.kv_pool<3, 64, bf16>`";
   let description = [{
     A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. fp8 elements are E4M3 codes. All codes are
     followed by f32 scales, one for each vector: those of k[kvHeads][pageTokens], then those of v. A value is
@@ -101,7 +101,7 @@ def Kernel_Extent : EnumAttr<Kernel_Dialect, Kernel_ExtentEnum, "extent"> {
 }
 def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "how the main loop is cut: token tiles (falling), tokens kept in cache, prefetch distance in bytes";
+  let summary = "tiling of the main loop: token tiles (descending), tokens kept in cache, prefetch distance in bytes";
   let parameters = (ins ArrayRefParameter<"int64_t">:$tokenTiles, "int64_t":$tokenBlock, "int64_t":$prefetch);
   let assemblyFormat = [{ `<` `tiles` `=` `[` $tokenTiles `]` `,` `block` `=` $tokenBlock `,` `prefetch` `=` $prefetch
                           `>` }];
@@ -109,7 +109,7 @@ def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
 
 def Kernel_CountsAttr : AttrDef<Kernel_Dialect, "Counts"> {
   let mnemonic = "counts";
-  let summary = "how many tokens (or logits rows, as the launch counts) steps have that launch a kernel: `<2 to 8>`";
+  let summary = "the token counts (or logits row counts, for such launches) of steps that launch a kernel: `<2 to 8>`";
   let parameters = (ins "int64_t":$least, OptionalParameter<"std::optional<int64_t>">:$most);
   let assemblyFormat = "`<` $least (`to` $most^)? `>`";
 }

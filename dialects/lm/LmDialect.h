@@ -40,7 +40,7 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
                                      mlir::Float32Type::get(context));
 }
-/// The rows that a weight's `source` refers to, part by part: a name alone means a whole tensor.
+/// The rows that a weight's `source` refers to, part by part: just a name means a whole tensor.
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
 /// The `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);

@@ -11,7 +11,7 @@ def Lm_RopeStyleInterleaved : I32EnumAttrCase<"Interleaved", 1, "interleaved">; 
 def Lm_RopeStyleEnum : I32EnumAttr<"RopeStyle", "which elements of a head rotate together",
                                    [Lm_RopeStyleHalf, Lm_RopeStyleInterleaved]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a keyword
 }
 def Lm_Silu : I32EnumAttrCase<"Silu", 0, "silu">;             // x / (1 + exp(-x))
 def Lm_GeluTanh : I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">; // 0.5x(1+tanh(sqrt(2/pi)(x+0.044715x^3)))
@@ -40,7 +40,7 @@ def Lm_ScoreNone : I32EnumAttrCase<"None", 3, "none">;
 def Lm_RouteScoreEnum : I32EnumAttr<"RouteScore", "what a router makes of its logits",
                                 [Lm_ScoreSoftmax, Lm_ScoreSigmoid, Lm_ScoreSqrtSoftplus, Lm_ScoreNone]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a keyword
 }
 def Lm_RouteNormNone : I32EnumAttrCase<"None", 0, "none">;
 def Lm_RouteNormSum : I32EnumAttrCase<"Sum", 1, "sum">;         // w / max(sum w + norm_eps, norm_floor)
@@ -48,14 +48,14 @@ def Lm_RouteNormSoftmax : I32EnumAttrCase<"Softmax", 2, "softmax">; // over the 
 def Lm_RouteNormEnum : I32EnumAttr<"RouteNorm", "how the weights of the chosen experts are normalised",
                                [Lm_RouteNormNone, Lm_RouteNormSum, Lm_RouteNormSoftmax]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a keyword
 }
 def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // its best expert
 def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best
 def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by",
                                     [Lm_GroupMax, Lm_GroupTop2Sum]> {
   let cppNamespace = "::ingot::lm";
-  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a word
+  let genSpecializedAttr = 0; // LmTypes.td: it is printed as a keyword
 }
 
 #endif

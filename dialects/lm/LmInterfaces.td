@@ -28,8 +28,8 @@ def Lm_RowOpInterface : OpInterface<"RowOpInterface"> {
     only on row t of the operands, on the position of its token and on the state. The op is therefore batch-invariant:
     a sequence gets the same bits whatever the batch composition.
 
-    Its meaning is either a decomposition or `evaluateRow`. The reference interpreter and the plan interpreter execute
-    it, and compiled code is checked against it.
+    It is defined by a decomposition or by `evaluateRow`. The reference interpreter and the plan interpreter execute
+    that definition, and compiled code is checked against it.
   }];
   let methods = [
     InterfaceMethod<"Builds ops of lm that compute the same from its operands and returns the values of its results. "

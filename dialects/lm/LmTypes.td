@@ -56,7 +56,7 @@ def Lm_PartAttr : AttrDef<Lm_Dialect, "Part"> {
 
 def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
   let mnemonic = "rows";
-  let summary = "where a weight's rows stand in the checkpoint, if they are not one whole tensor";
+  let summary = "where a weight's rows are in the checkpoint, if they are not one whole tensor";
   let description = [{
     Parts follow each other. `from` is the first row. The brackets hold loops of `count by stride`, the outermost first;
     a stride of 1 is omitted, and without brackets all rows to the end are used. `matrix` selects one matrix of a
@@ -80,7 +80,7 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
 /// The `source` of a weight, in lm and in plan; `rowsOf` reads both forms.
 def Lm_SourceAttr : AnyAttrOf<[StrAttr, Lm_RowsAttr], "the name of a tensor, or #lm.rows">;
 
-/// An enumeration that is printed as a word: `style = #lm.rope_style<half>`.
+/// An enumeration that is printed as a keyword: `style = #lm.rope_style<half>`.
 class Lm_Word<I32EnumAttr info, string mnemonic> : EnumAttr<Lm_Dialect, info, mnemonic> {
   let assemblyFormat = "`<` $value `>`";
 }

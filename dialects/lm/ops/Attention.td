@@ -8,8 +8,7 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "rotates pairs of each head by position * frequency";
   let description = [{
     `frequencies` is a vector of rotary/2 inverse frequencies, which include any long-context scaling. The first
-    `2 * its length` elements of each head rotate; the others are unchanged. cos and sin are multiplied by
-    `attention_factor`.
+    `rotary` elements of each head rotate; the others are unchanged. cos and sin are multiplied by `attention_factor`.
   }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$frequencies, Lm_BatchType:$batch, I64Attr:$heads,
                    Lm_RopeStyle:$style, DefaultValuedAttr<F32Attr, "1.0f">:$attention_factor);

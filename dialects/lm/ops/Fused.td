@@ -8,8 +8,8 @@ def Lm_FusedOp : Lm_Op<"fused", [RecursiveMemoryEffects, SingleBlockImplicitTerm
   let summary = "ops that one launch computes; the region defines the launch";
   let description = [{
     Fusion only groups ops; lowering outlines them. `pattern` names the recognised pattern ("qkv", "attention",
-    "out_residual", "gate_up", …, or "group" for the generic grouper). It is a label, after which the kernel is named:
-    lowering decides nothing by it. The region is not isolated: it uses values from above.
+    "out_residual", "gate_up", …, or "group" for the generic grouper). It is only a label: the kernel is named after it,
+    but lowering does not depend on it. The region is not isolated: it uses values from above.
   }];
   let arguments = (ins StrAttr:$pattern);
   let results = (outs Variadic<AnyType>:$results);
