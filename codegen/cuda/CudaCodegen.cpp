@@ -109,16 +109,25 @@ EXPORT_KERNEL({1})
   return program;
 }
 
-/// All texts that determine the code of a program.
+/// All texts that determine the code of a program, and what an entry of the cache holds.
 static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
                                         const std::string &architecture) {
-  std::vector<std::string> texts{nvrtc.identity(), program.name, program.source};
+  std::vector<std::string> texts{"log and code", nvrtc.identity(), program.name, program.source};
   llvm::append_range(texts, Nvrtc::options(architecture));
   for (const EmbeddedHeader &header : deviceHeaders()) {
     texts.push_back(header.name);
     texts.push_back(header.text);
   }
   return texts;
+}
+
+/// An entry of the cache is the compiler's log, a null byte, the code.
+static std::string entryOf(const CompiledProgram &compiled) {
+  return compiled.log + '\0' + std::string(compiled.code.begin(), compiled.code.end());
+}
+static CompiledProgram compiledOf(StringRef entry) {
+  auto [log, code] = entry.split('\0');
+  return {{code.begin(), code.end()}, resourcesIn(log), log.str()};
 }
 
 FailureOr<std::vector<std::vector<CompiledProgram>>>
@@ -141,8 +150,8 @@ ingot::codegen::cuda::compilePrograms(ArrayRef<CudaProgram> programs,
   for (auto [architecture, list] : llvm::zip_equal(architectures, compiled))
     for (auto [program, one] : llvm::zip_equal(programs, list)) {
       if (cache)
-        if (auto code = cache->lookup(textsOf(program, *nvrtc, architecture))) {
-          one.code.assign(code->begin(), code->end());
+        if (auto entry = cache->lookup(textsOf(program, *nvrtc, architecture))) {
+          one = compiledOf(*entry);
           continue;
         }
       jobs.push_back({program, architecture, one, ""});
@@ -175,7 +184,6 @@ ingot::codegen::cuda::compilePrograms(ArrayRef<CudaProgram> programs,
     }
   if (cache)
     for (const Job &job : jobs)
-      cache->store(textsOf(job.program, *nvrtc, job.architecture),
-                   StringRef(job.compiled.code.data(), job.compiled.code.size()));
+      cache->store(textsOf(job.program, *nvrtc, job.architecture), entryOf(job.compiled));
   return compiled;
 }

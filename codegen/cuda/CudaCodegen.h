@@ -116,10 +116,9 @@ CudaProgram seedProgram(WeightFormat format);
 
 /// Machine code of one program, for one architecture.
 struct CompiledProgram {
-  std::vector<char> code; ///< a cubin; PTX for an architecture "compute_XX"
-  // Empty for code from the cache:
-  std::vector<KernelResources> kernels;
-  std::string log;
+  std::vector<char> code;               ///< a cubin; PTX for an architecture "compute_XX"
+  std::vector<KernelResources> kernels; ///< for cubins only
+  std::string log;                      ///< of the compiler
 };
 
 /// Compiles every program for every architecture: result[a][p] is program p for architectures[a]

@@ -141,7 +141,7 @@ static int numberBefore(StringRef line, StringRef what) {
 
 /// Parses the output of ptxas -v: "Function properties for NAME", "… stack frame, … spill stores, …
 /// spill loads", "Used … registers, …".
-static std::vector<KernelResources> parseResources(StringRef log) {
+std::vector<KernelResources> ingot::codegen::cuda::resourcesIn(StringRef log) {
   std::vector<KernelResources> kernels;
   llvm::SmallVector<StringRef> lines;
   log.split(lines, '\n');
@@ -214,7 +214,7 @@ NvrtcResult Nvrtc::compile(const std::string &source, const std::string &name,
   if (check(code) && check((ptx ? f.ptxSize : f.cubinSize)(program, &size))) {
     result.code.resize(size);
     result.ok = check((ptx ? f.ptx : f.cubin)(program, result.code.data()));
-    result.kernels = parseResources(result.log);
+    result.kernels = resourcesIn(result.log);
   }
   f.destroy(&program);
   return result;

@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,9 @@ struct KernelResources {
   std::string symbol;
   int registers = 0, spillStores = 0, spillLoads = 0, stackBytes = 0, sharedBytes = 0;
 };
+
+/// Parses the log of a compilation; empty for PTX.
+std::vector<KernelResources> resourcesIn(llvm::StringRef log);
 
 struct NvrtcResult {
   bool ok = false;

@@ -14,6 +14,7 @@
 #include "codegen/cuda/CudaCodegen.h"
 #include "emulator/host/Emulator.h"
 #include "runtime/abi/Batch.h"
+#include "tests/codegen/TestCode.h"
 #include "tests/gpu/launches_generated.h"
 
 #include <cstdlib>
@@ -176,7 +177,7 @@ private:
     auto [found, added] = modules.try_emplace(program.source, 0);
     if (added) {
       std::string problem;
-      auto compiled = compilePrograms({program}, {"sm_90a"}, 1, problem);
+      auto compiled = compilePrograms({program}, {"sm_90a"}, 1, problem, ingot::test::testCode());
       EXPECT_TRUE(succeeded(compiled)) << problem;
       if (succeeded(compiled)) {
         const std::vector<char> &code = compiled->front().front().code;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "CudaKernels.h"
 #include "ExpertKernels.h"
+#include "tests/codegen/TestCode.h"
 
 #include <cstdio>
 #include <thread>
@@ -46,8 +47,8 @@ void compileEverywhere(const std::vector<CudaProgram> &programs,
   std::string problem;
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
-  auto compiled =
-      compilePrograms(programs, architectures, std::thread::hardware_concurrency(), problem);
+  auto compiled = compilePrograms(programs, architectures, std::thread::hardware_concurrency(),
+                                  problem, ingot::test::testCode());
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (size_t a = 0; a < architectures.size(); ++a)
     for (size_t p = 0; p < programs.size(); ++p) {

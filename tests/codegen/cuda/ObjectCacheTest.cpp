@@ -84,18 +84,21 @@ TEST(ObjectCache, CubinsAndPtx) {
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
   const std::vector<std::string> architectures = {"sm_90a", "compute_80"};
+  // Code, and registers of the first kernel. (The log has the time of the compilation.)
   auto compile = [&](ObjectCache *kept) {
     auto compiled = compilePrograms(list, architectures, 2, problem, kept);
     EXPECT_TRUE(succeeded(compiled)) << problem;
-    std::vector<std::vector<char>> code;
+    std::vector<std::pair<std::vector<char>, int>> found;
     if (succeeded(compiled))
       for (std::vector<CompiledProgram> &of : *compiled)
         for (CompiledProgram &one : of)
-          code.push_back(one.code);
-    return code;
+          found.emplace_back(one.code, one.kernels.empty() ? 0 : one.kernels[0].registers);
+    return found;
   };
   Memory kept;
-  std::vector<std::vector<char>> plain = compile(nullptr);
+  auto plain = compile(nullptr);
+  ASSERT_FALSE(plain.empty());
+  EXPECT_GT(plain.front().second, 0) << "a cubin uses registers";
   EXPECT_EQ(compile(&kept), plain);
   EXPECT_EQ(kept.hits, 0u);
   EXPECT_EQ(kept.code.size(), 4u);

@@ -49,7 +49,8 @@ void expectNoSpills(llvm::ArrayRef<const char *> macros) {
   for (const char *macro : macros)
     for (CudaProgram &program : withMacro(kernels(4096, 4096), macro))
       all.push_back(std::move(program));
-  auto compiled = compilePrograms(all, {"sm_90a"}, std::thread::hardware_concurrency(), problem);
+  auto compiled = compilePrograms(all, {"sm_90a"}, std::thread::hardware_concurrency(), problem,
+                                  ingot::test::testCode());
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (auto [program, code] : llvm::zip_equal(all, compiled->front()))
     for (const KernelResources &kernel : code.kernels) {

@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import fnmatch
 import glob
+import hashlib
 import json
 import os
 import pathlib
@@ -40,8 +41,25 @@ COMPARED = ("8b-bf16-*", "8b-fp8-*", "8b-int4_g64-*", "8b-*-gate_up*", "8b-*-dow
             "1b-bf16-down", "1b-int4_g64-gate_up*", "1b-int4_g64-head*", "moe-*")
 
 
-def measure(tools, name, source, options):
-    """{symbol: figures} of one program."""
+def cached(key, made):
+    """`made()`, two texts, from the folder that test runs share (INGOT_DEV_CACHE) if it is there."""
+    folder = os.environ.get("INGOT_DEV_CACHE")
+    if not folder:
+        return made()
+    path = pathlib.Path(folder) / "code" / f"sass-{hashlib.sha256(key.encode()).hexdigest()}.json"
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        texts = made()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = path.with_suffix(f".{os.getpid()}")
+    whole.write_text(json.dumps(texts))
+    whole.rename(path)
+    return texts
+
+
+def disassembled(tools, name, source, options):
+    """The log of ptxas, the output of nvdisasm."""
     library, disassembler = tools
     cubin, log = nvrtc.Nvrtc(library).compile(source, name, [*options, "-I", str(HEADERS)])
     if cubin is None:
@@ -52,12 +70,20 @@ def measure(tools, name, source, options):
         done = subprocess.run([disassembler, "-c", file.name], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"nvdisasm fails on {name}\n{done.stderr}")
+    return log, done.stdout
+
+
+def measure(tools, name, source, options):
+    """{symbol: figures} of one program."""
+    headers = [path.read_text() for path in sorted(HEADERS.glob("*"))]
+    versions = [f"{tool} {os.stat(tool).st_size}" for tool in tools]
+    log, code = cached("\0".join([*versions, name, source, *options, *headers]), lambda: disassembled(tools, name, source, options))
     used = nvrtc.resources(log)
     # "Potential Performance Loss: wgmma.mma_async instructions are serialized due to … in function 'NAME'"
     serialised = re.findall(r"Performance Loss.*function '(\w+)'", log)
     return {kernel.symbol: {**rules.figures(kernel), "registers": used[kernel.symbol]["registers"],
                             "serialised": kernel.symbol in serialised}
-            for kernel in sass.parse(done.stdout)}
+            for kernel in sass.parse(code)}
 
 
 def passes_of(variant):
