@@ -24,11 +24,11 @@ Outcome checkVersion() {
     return failed;
   if (major == TRITONBACKEND_API_VERSION_MAJOR && minor >= INGOT_TRITONBACKEND_LEAST_MINOR)
     return {};
-  return failure(TRITONSERVER_ERROR_UNSUPPORTED, "E0965", "the server is of another interface",
-                 "its backend API is " + std::to_string(major) + "." + std::to_string(minor) +
-                     ", needed is 1." + std::to_string(INGOT_TRITONBACKEND_LEAST_MINOR) +
-                     " or a later 1.x",
-                 "take a Triton Inference Server of 2023-10 or later");
+  return failure(
+      TRITONSERVER_ERROR_UNSUPPORTED, "E0965", "the server's backend API is incompatible",
+      "its backend API is " + std::to_string(major) + "." + std::to_string(minor) +
+          ", needed is 1." + std::to_string(INGOT_TRITONBACKEND_LEAST_MINOR) + " or a later 1.x",
+      "take a Triton Inference Server of 2023-10 or later");
 }
 
 Model *modelOf(TRITONBACKEND_ModelInstance *instance) {

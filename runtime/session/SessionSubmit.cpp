@@ -100,12 +100,12 @@ static Result<void> checkSearch(const RequestSettings &settings, int64_t rows, i
   if (!settings.beams && !settings.contrastive)
     return {};
   if ((settings.beams && settings.contrastive) || settings.pooling != Pooling::None)
-    return Error{ExitCode::Usage, "E0532", "a request can have one search",
-                 "beam search, contrastive search and embeddings exclude each other",
+    return Error{ExitCode::Usage, "E0532", "a request cannot combine searches or embeddings",
+                 "beam search, contrastive search and embeddings are mutually exclusive",
                  "request one of them"};
   if (settings.promptOnly)
-    return Error{ExitCode::Usage, "E0536", "a search cannot be of a prompt alone",
-                 "it chooses tokens, and this request generates none", "clear promptOnly"};
+    return Error{ExitCode::Usage, "E0536", "a search must generate tokens",
+                 "the request only evaluates its prompt (promptOnly)", "clear promptOnly"};
   auto checked = settings.beams ? settings.beams->check() : settings.contrastive->check();
   if (!checked)
     return checked;
