@@ -1,5 +1,5 @@
-// The arena over a step: launches from left to right, offsets from bottom to top, a rectangle for as long as a buffer is
-// alive. What lies above each other in one column is there at the same time; what lies beside each other shares bytes.
+// The arena over a step: launches from left to right, offsets from bottom to top, and a rectangle for each buffer's
+// lifetime. Buffers above each other in one column are alive at the same time; buffers beside each other share bytes.
 
 const ARENAS = [['PerToken', 'bytes_per_token', 'Per token of a step'], ['PerRow', 'bytes_per_row', 'Per logits row'], ['Fixed', 'bytes_fixed', 'In all, whatever the step']]
 
@@ -25,7 +25,7 @@ function arenaView() {
 
 const arenaAtLimits = () => program().memory.statement?.arena ?? program().statement?.arena ?? 0
 
-/** Ranges of launches in which a buffer's bytes are its own. */
+/** Ranges of launches in which a buffer is alive. */
 function livesOf(index, launches) {
   const touches = []
   launches.forEach(({ at }, column) => {
@@ -34,12 +34,12 @@ function livesOf(index, launches) {
   })
   if (!touches.length) return []
   const bySection = Map.groupBy ? [...Map.groupBy(touches, touch => touch.section).values()] : groups(touches)
-  // Read before it is written: another section left it there, so it lives between them, and through all steps of its own.
+  // Read before it is written: another section wrote it, so it lives between the two, and in all steps of this one.
   const carried = bySection.some(list => !list[0].effect.startsWith('w')) || (bySection.length > 1 && isOutput(index)) || isOutput(index)
   if (!carried) return bySection.map(list => [list[0].column, list.at(-1).column])
   const first = Math.min(...touches.map(touch => touch.column)), last = touches.at(-1)
   if (isOutput(index)) return [[first, launches.length - 1]]
-  // The next layer of the kind reads it again.
+  // The next layer of the same kind reads it.
   const again = launches[last.column].times > 1 && !bySection.find(list => list[0].section === last.section)[0].effect.startsWith('w')
   return [[first, again ? launches.findLastIndex(one => one.section === last.section) : last.column]]
 }
@@ -85,7 +85,7 @@ function arenaAxes(width, left, height, bottom, top, total, y) {
   return parts
 }
 
-/** The names of sections above their launches, and a column for each launch that says its name. */
+/** The names of sections above their launches, and a column for each launch with its name as tooltip. */
 function arenaSections(launches, x, y, top, bottom) {
   const parts = []
   launches.forEach(({ launch, section, at, times }, column) => {
@@ -99,7 +99,7 @@ function arenaSections(launches, x, y, top, bottom) {
   return parts
 }
 
-/** How many bytes are alive at each launch. */
+/** A line that shows the bytes alive at each launch. */
 function aliveLine(buffers, launches, x, y) {
   const alive = launches.map(() => 0)
   for (const buffer of buffers)

@@ -1,4 +1,4 @@
-// Code: colours, and the text that was packed.
+// Code: syntax highlighting, and decompression of the embedded text.
 
 const LANGUAGES = {
   ir: /(?<k>\/\/.*)|(?<s>"(?:[^"\\]|\\.)*")|(?<v>%[\w$.#:-]+|\^\w+)|(?<t>![\w.]+|#[\w.]+|\b(?:f32|f16|bf16|i\d+|index|tensor<[^>]*>))|(?<o>\b(?:lm|kernel|plan|arith|math)\.[\w.]+|@[\w$.]+)|(?<n>\b-?\d[\d.]*(?:e[+-]?\d+)?\b)/g,
@@ -6,7 +6,7 @@ const LANGUAGES = {
   cuda: /(?<k>\/\/.*|^\s*#.*)|(?<s>"(?:[^"\\]|\\.)*")|(?<o>\b(?:if|else|for|while|return|const|constexpr|static|extern|struct|using|namespace|template|typename|auto|__global__|__device__|__launch_bounds__|__shared__)\b)|(?<t>\b(?:int|unsigned|float|void|bool|char|uint\w+|int\w+_t|u8|u32|u64|i64|bf16)\b)|(?<n>\b\d[\w.]*\b)/gm,
 }
 
-/** Text in colours; more than some lines stay plain, which a browser draws at once. */
+/** Highlighted text; long text stays plain, which browsers render quickly. */
 function coloured(text, language) {
   const pattern = LANGUAGES[language]
   if (!pattern || text.length > 300000) return [text]
@@ -44,7 +44,7 @@ const copyButton = text => el('button', { type: 'button', onclick: async event =
 
 const unpackedCode = new Map()
 
-/** The code of a target, from a kernel's name to its text; null where there is none. */
+/** The code of a target: an object from kernel names to texts; null if there is none. */
 function codeOf(programNumber, targetNumber) {
   const key = `${programNumber}.${targetNumber}`
   if (!unpackedCode.has(key)) unpackedCode.set(key, unpack(more.programs[programNumber]?.targets[targetNumber]?.code))

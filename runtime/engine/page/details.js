@@ -1,6 +1,6 @@
-// One launch: what it computes, on what, how long that takes, and the code of it.
+// One launch: what it computes, its operands, its time, and its code.
 
-/** `to`: {text: 'ir' | 'code', line}, where a search leads. */
+/** `to`: {text: 'ir' | 'code', line} of a search result to scroll to. */
 function showDetails(place, at, to) {
   place.replaceChildren()
   if (!at) { place.append(el('p', { class: 'soft' }, 'Choose a launch to see what is in it.')); return }
@@ -79,7 +79,7 @@ function textPart(title, text, language, without, line) {
   return [el('div', { class: 'text-head' }, el('h3', {}, title), copyButton(text)), codeBlock(text.trimEnd(), language, line)]
 }
 
-/** Machine code, or CUDA C++ for GPUs; it is unpacked when it is looked at. */
+/** Machine code, or CUDA C++ for GPUs; it is decompressed when it is shown. */
 function codePart(kernel, line) {
   const part = el('div', {}), targets = figures().targets
   const show = async () => {

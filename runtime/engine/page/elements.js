@@ -1,4 +1,4 @@
-// Elements, numbers for people, the tooltip.
+// Creates elements, formats numbers, and shows the tooltip.
 
 const byId = id => document.getElementById(id)
 
@@ -42,7 +42,7 @@ function timeText(us) {
 
 const percent = part => part >= .0995 ? `${Math.round(part * 100)} %` : part > 0 ? `${(part * 100).toFixed(1)} %` : '0 %'
 
-/** Attributes that make an element say the text of `says()` while the mouse is on it. */
+/** Attributes that give an element a tooltip with the text of `says()`. */
 function tips(says) {
   const tip = byId('tip')
   const place = event => {
@@ -55,10 +55,10 @@ function tips(says) {
   return { onmousemove: place, onmouseenter: place, onmouseleave: () => { tip.hidden = true } }
 }
 
-/** Buttons of which one is pressed. */
+/** A group of buttons, one of which is pressed. */
 const choice = (label, options, chosen, choose) => el('div', { class: 'group', role: 'group', 'aria-label': label },
   options.map(([value, text, title]) => el('button', { type: 'button', 'aria-pressed': String(value === chosen), title, onclick: () => choose(value) }, text)))
 
-/** What has the keyboard answers Enter and Space as a button does. */
+/** Attributes that make an element act as a button, for the mouse and for Enter and Space. */
 const pressable = act => ({ tabindex: 0, role: 'button', onclick: act, onkeydown: event => {
   if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); act(event) } } })

@@ -1,4 +1,4 @@
-// What is shown: the engine's table, what its compiler left of kernels as text, and what was predicted or measured.
+// The data of the page: the engine's table, the compiler's listing of kernels, and predicted or measured figures.
 
 function parsed(id) {
   try { return JSON.parse(byId(id).textContent || 'null') } catch { return null }
@@ -8,7 +8,7 @@ const engine = parsed('engine')
 const listing = parsed('listing') ?? { programs: [] }
 const more = parsed('more') ?? { loads: [], programs: [], measured: null }
 
-/** What is looked at. `cases`: of each section the case that somebody chose; else it is that of the load. */
+/** The current selection. `cases`: the case that the user chose for a section; the others follow from the load. */
 const looked = { view: 'model', program: 0, target: 0, load: 0, cases: {}, launch: null }
 
 const program = () => engine.programs[looked.program]
@@ -28,7 +28,7 @@ const loadText = (load = more.loads[looked.load]) => load ? (LOADS[load.name]?.(
 const UNITS = { Tokens: 'tokens', Rows: 'logits rows', TileTokens: 'tokens of an attention tile' }
 const whenText = one => one.when.map(c => c.quantity === 'Mode' ? `mode ${c.is}` : `at most ${grouped(c.most)} ${UNITS[c.quantity] ?? c.quantity}`).join(', ')
 
-/** The sections in the order of the entry's first step of each, with their steps. */
+/** The sections with their steps, in the order in which the entry first runs each. */
 function sectionsInOrder() {
   const seen = new Map()
   for (const step of entry().steps) {
@@ -40,7 +40,7 @@ function sectionsInOrder() {
 
 const caseOf = number => looked.cases[`${looked.program}.${number}`] ?? figures().chosen[looked.load]?.[number] ?? program().sections[number].cases.length - 1
 
-/** Bytes, of weights, of KV, operations, µs of a launch. */
+/** Figures of a launch: all bytes, those of weights, of KV and of rows, operations, and µs. */
 function workOf(section, number, launch, load = looked.load) {
   const [bytes = 0, weights = 0, kv = 0, operations = 0, us = 0] = targetFigures()?.work[section]?.[number]?.[launch]?.[load] ?? []
   return { bytes, weights, kv, operations, us, rows: Math.max(0, bytes - weights - kv) }
@@ -48,7 +48,7 @@ function workOf(section, number, launch, load = looked.load) {
 
 const sumOf = list => list.reduce((sum, one) => ({ bytes: sum.bytes + one.bytes, operations: sum.operations + one.operations, us: sum.us + one.us }), { bytes: 0, operations: 0, us: 0 })
 
-/** Of a whole step: all launches of all layers. */
+/** Figures of a whole step: all launches of all layers. */
 function stepWork(load = looked.load) {
   let launches = 0
   const all = sectionsInOrder().flatMap(({ number, steps, section }) => {
@@ -61,7 +61,7 @@ function stepWork(load = looked.load) {
   return { launches, ...sumOf(all) }
 }
 
-/** What a launch works on: {kind, name, index, effect: '' (not known), 'r', 'w', 'rw'; weight or state of the first step}. */
+/** The operands of a launch: {kind, name, index, effect: '' (unknown), 'r', 'w', 'rw'; weight or state}, of the first step. */
 function operandsOf(sectionNumber, caseNumber, launchNumber) {
   const of = program(), launch = of.sections[sectionNumber].cases[caseNumber].launches[launchNumber]
   const step = entry().steps.find(one => one.section === sectionNumber)
@@ -78,18 +78,18 @@ function operandsOf(sectionNumber, caseNumber, launchNumber) {
   })
 }
 
-/** The lm ops that a launch does; null where nobody knows. */
+/** The lm ops that a launch implements; null if they are not known. */
 function opsOf(section, number, launch) {
   const which = programText().launches[section]?.[number]?.[launch] ?? -1
   return which < 0 ? null : programText().ops[which] ?? null
 }
 
-/** Colours by what a kernel is, the same on all views. */
+/** Colours by kernel family, equal in all views. */
 const families = [...new Set(engine.programs.flatMap(one => one.kernels.map(kernel => kernel.family)))]
 const familyColour = family => `var(--c${Math.max(0, families.indexOf(family)) % 8})`
 const familyOf = name => program().kernels[kernelNumber(name)]?.family ?? ''
 
-/** Rows of `inspect --roofline`, if that was run with the code that is shown. */
+/** Rows of `inspect --roofline`, if they were measured with the code that is shown. */
 const measuredRows = () => program().targets[looked.target]?.target === more.measured_target ? more.measured ?? [] : []
 const measuredOf = kernel => measuredRows().find(row => row.kernel === kernel)
 const measuredUs = (row, launches) => {

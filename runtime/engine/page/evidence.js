@@ -1,4 +1,4 @@
-// What the engine was made from and by, and what was checked.
+// The origin of the engine, and the checks of its compiler.
 
 function evidenceView() {
   const number = value => value === 0 ? '0' : value < .001 || value >= 1e4 ? value.toExponential(2) : value.toPrecision(3)

@@ -1,5 +1,5 @@
-// Launches below each other, and left of them a lane for each buffer that is alive: a dot where it is written, a ring where
-// it is read. A lane that comes from above or goes on below is what sections hand to each other.
+// Launches below each other, and to their left a lane for each buffer that is alive: a dot where it is written, a ring
+// where it is read. A lane that comes from above or continues below is a buffer that passes between sections.
 
 const LANE = 13
 
@@ -20,7 +20,7 @@ function flowOf(sectionNumber, caseNumber, launches, work, total) {
   return flow
 }
 
-/** For each buffer which rows touch it, and a column that is free from its first to its last. */
+/** For each buffer, the rows that touch it, and a column that is free from the first of them to the last. */
 function lanesOf(sectionNumber, operands) {
   const byBuffer = new Map()
   operands.forEach((list, row) => list.forEach(operand => {
@@ -32,12 +32,12 @@ function lanesOf(sectionNumber, operands) {
   }))
   const all = [...byBuffer.values()].map(one => {
     const { touches } = one, outside = isTouchedElsewhere(one.index, sectionNumber)
-    // Who reads before anybody writes has it from another section, or from the layer before.
+    // A buffer that is read before it is written comes from another section, or from the previous layer.
     const comes = !touches[0].effect.startsWith('w') && (outside || touches[0].effect.startsWith('r'))
     const leaves = outside || (comes && touches.some(touch => touch.effect.includes('w')))
     return { ...one, comes, leaves, from: comes ? -1 : touches[0].row, to: leaves ? operands.length : touches.at(-1).row }
   }).sort((a, b) => (b.to - b.from) - (a.to - a.from) || a.from - b.from)
-  const columns = [] // of each, the ranges that are taken; the longest lives are left
+  const columns = [] // the occupied ranges of each; buffers with the longest lifetimes come first, on the left
   for (const one of all) {
     let column = columns.findIndex(taken => taken.every(([from, to]) => one.to < from || one.from > to))
     if (column < 0) column = columns.push([]) - 1

@@ -1,4 +1,4 @@
-// The frame: tabs, program and target, the theme, and a place in the address.
+// The frame: tabs, choice of program and target, the theme, and the current view in the URL's fragment.
 
 const VIEWS = [['model', 'Model', modelView], ['arena', 'Memory', arenaView], ['roofline', 'Roofline', rooflineView], ['weights', 'Weights', weightsView], ['evidence', 'Evidence', evidenceView]]
 
@@ -15,7 +15,7 @@ function show(view) {
   render()
 }
 
-/** Programs and targets, where there are several. */
+/** Lists to choose a program and a target from, if there are several. */
 function choices() {
   const chosen = (label, id, options, value, choose_) => el('label', {}, label, el('select', { id, onchange: event => choose_(Number(event.target.value)) },
     options.map((text, i) => el('option', { value: i, selected: i === value }, text))))
@@ -31,7 +31,7 @@ function choices() {
   return all
 }
 
-/** The best that this machine's limits are known of; else the last. */
+/** The best target whose limits are known on this machine; otherwise the last. */
 function bestTarget(number) {
   const targets = more.programs[number]?.targets ?? []
   const known = targets.findLastIndex(target => target.limits)
@@ -40,10 +40,10 @@ function bestTarget(number) {
 
 function rememberPlace() {
   const place = looked.view === 'model' && looked.launch ? `#model/${looked.program}.${looked.launch.join('.')}` : `#${looked.view}/${looked.program}`
-  try { history.replaceState(null, '', place) } catch { /* some browsers keep files from that */ }
+  try { history.replaceState(null, '', place) } catch { /* some browsers forbid this for local files */ }
 }
 
-/** What the address says, where it says something that there is. */
+/** Restores the view from the URL's fragment, as far as what it names exists. */
 function takePlace() {
   const [view, at = ''] = location.hash.slice(1).split('/'), [number, ...launch] = at.split('.').map(Number)
   if (VIEWS.some(([name]) => name === view)) looked.view = view
@@ -59,7 +59,7 @@ function takePlace() {
 function startTheme() {
   const button = byId('theme'), names = ['system', 'light', 'dark']
   let theme = 'system'
-  try { theme = localStorage.getItem('ingot-theme') ?? 'system' } catch { /* a file may have no storage */ }
+  try { theme = localStorage.getItem('ingot-theme') ?? 'system' } catch { /* local files may have no storage */ }
   const take = () => {
     if (theme === 'system') delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme

@@ -1,4 +1,4 @@
-// The model: sections in the order of a step, each a list of launches with what flows between them.
+// The model: sections in the order of a step, each a list of launches with the buffers that pass between them.
 
 function modelView() {
   const sections = sectionsInOrder(), total = stepWork()
@@ -44,7 +44,7 @@ function stepHead(total) {
 
 const measuredStep = () => measuredRows().reduce((sum, row) => sum + (measuredUs(row, 1) || 0), 0)
 
-/** A step's time by launch, in the colours of the families. */
+/** The share of each launch in a step's time, in the colours of the families. */
 function shareBar(total) {
   const parts = []
   for (const { number, steps, section } of sectionsInOrder())
@@ -64,7 +64,7 @@ function shareBar(total) {
     el('span', {}, el('i', { style: { background: familyColour(family) } }), `${family} ${percent(part)}`)))]
 }
 
-/** All steps in order: which layer is of which kind. */
+/** All steps in order, with the kind of each layer. */
 function layerStrip(sections) {
   const colours = new Map(sections.filter(one => one.steps[0].layer >= 0).map((one, i) => [one.number, `var(--c${i % 8})`]))
   if (!colours.size) return null
@@ -112,7 +112,7 @@ function loneSections(sections) {
   return names.length ? el('p', { class: 'soft small' }, `No step of "${entry().name}" runs ${names.join(', ')}.`) : null
 }
 
-/** Shows a launch, on whatever view we are. */
+/** Shows a launch in the model view; switches to that view if necessary. */
 function choose(at, more_) {
   looked.launch = at
   const [section, number] = at

@@ -1,5 +1,5 @@
-// The roofline: operations per byte against operations per second, both logarithmic. A ring is what the cost model
-// predicts for a kernel, a dot what was measured.
+// The roofline: operations per byte against operations per second, both logarithmic. A ring is the prediction of
+// the cost model for a kernel, a dot the measurement.
 
 function rooflineView() {
   const limits = targetFigures()?.limits
@@ -18,7 +18,7 @@ function rooflineView() {
   return view
 }
 
-/** Kernels of the step, with what all their launches in it take. */
+/** Kernels of the step, with the sums over all their launches in it. */
 function rooflinePoints() {
   const all = new Map()
   for (const { number, steps, section } of sectionsInOrder())
@@ -82,7 +82,7 @@ function rooflineAxes(width, height, left, bottom, xFrom, xTo, yFrom, yTo, x, y)
   return parts
 }
 
-/** Its number is that of the row in the table below: names would cover each other. */
+/** A point is labelled with the number of its row in the table below, because names would overlap. */
 function rooflinePoint(point, i, whole, x, y, labels) {
   const colour = familyColour(point.family), radius = 5 + 16 * Math.sqrt(point.us / whole), at = x(point.operations / point.bytes)
   const says = () => `${point.kernel} × ${point.launches}\n${(point.operations / point.bytes).toPrecision(3)} operations a byte\npredicted ${timeText(point.us)}: ${countText(point.operations / point.us * 1e6)}op/s${point.measured ? `\nmeasured ${timeText(point.measured)}: ${countText(point.operations / point.measured * 1e6)}op/s` : ''}`
@@ -97,7 +97,7 @@ function rooflinePoint(point, i, whole, x, y, labels) {
   return group
 }
 
-/** In the ring, or beside it with a line to it where another label is. */
+/** Places a label in the ring or, if another label is there, beside it with a line to it. */
 function placeLabel(labels, text, x, y, radius) {
   const away = radius + 12
   const places = [[0, 0], [away, -away], [away, away], [-away, -away], [-away, away], [away * 1.6, 0], [0, -away * 1.6], [0, away * 1.6], [-away * 1.6, 0], [away * 2.2, -away * 1.2], [away * 2.2, away * 1.2]]

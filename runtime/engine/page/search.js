@@ -1,6 +1,6 @@
-// Search over everything: what has a name first, then lines of IR and of code.
+// Search over everything: named things first, then lines of IR and of code.
 
-let searchIndex = null // of the program that is shown; made when somebody searches
+let searchIndex = null // of the program that is shown; built at the first search
 
 function indexOf() {
   const all = []
@@ -21,7 +21,7 @@ function indexOf() {
   return all
 }
 
-/** The first launch of a kernel, in whatever case. */
+/** The first launch of a kernel, in any case of any section. */
 function launchOf(kernel) {
   for (const { number, section } of sectionsInOrder())
     for (const [c, one] of section.cases.entries()) {
@@ -62,7 +62,7 @@ async function found(query) {
   return [...perKind.values()].flat()
 }
 
-/** The text with what was searched marked. */
+/** The text with the searched words marked. */
 function marked(text, words) {
   const low = text.toLowerCase(), parts = []
   let at = 0

@@ -1,3 +1,3 @@
 'use strict'
-// One script, put together of the files of this folder in the order of runtime/engine/CMakeLists.txt. It asks nobody for
-// anything, and what it shows becomes text, never HTML.
+// One script, joined from the files of this folder in the order of runtime/engine/CMakeLists.txt. It makes no requests,
+// and inserts all that it shows as text, never as HTML.

@@ -1,4 +1,4 @@
-// Weights by role: what differs in nothing but the numbers in their names is one row.
+// Weights by role: weights that differ only in the numbers in their names share a row.
 
 const weightsShown = { filter: '', key: 'bytes', down: true, each: false }
 const WEIGHT_COLUMNS = [['name', 'name'], ['format', 'format'], ['layout', 'layout'], ['shape', 'shape'], ['count', 'tensors'], ['elements', 'values'], ['bytes', 'bytes'], ['bits', 'bits a value']]
