@@ -111,7 +111,7 @@ public:
   /// A remark for the user about the choice of code; usually empty.
   virtual std::string remark() const { return ""; }
   /// Prefetch distance in bytes: how far ahead the kernel prefetches each line of its weights in one-token
-  /// steps, as the executor has measured to be faster; 0 if it does not.
+  /// steps, if the executor has measured that to be faster; otherwise 0.
   virtual int64_t readAhead(size_t kernel) const {
     (void)kernel;
     return 0;

@@ -1,6 +1,6 @@
 //===- GpuTarget.h - Names of GPU code, and which code a GPU can run -------===//
 //
-//   cuda:sm_90a            a cubin for compute capability 9.0 alone (architecture-specific)
+//   cuda:sm_90a            a cubin for compute capability 9.0 only (architecture-specific)
 //   cuda:sm_80             a cubin for 8.0 and later minor versions of 8
 //   cuda:compute_80        PTX: the driver compiles it for 8.0 and anything newer
 //   cuda-emulator:sm_90a   the kernels of cuda:sm_90a as x86-64 code over the emulator

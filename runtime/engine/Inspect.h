@@ -77,7 +77,7 @@ constexpr uint64_t kSnapshotPages = 8;
 /// `pages` that the cache can keep, but these use at most a quarter of the pages' `kvBytes`.
 uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes);
 
-/// Approximate memory of a process on top of that: code, libraries, allocator tables.
+/// Approximate memory of a process beyond its memory plan: code, libraries, allocator tables.
 constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 
 /// The memory plan. All members are in bytes except counts such as `pages` and `pageTokens`.

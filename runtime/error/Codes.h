@@ -17,7 +17,7 @@ struct Entry {
   ExitCode exit;
   std::string_view title;  ///< what happened, without a full stop
   std::string_view cause;  ///< sentences, with code in backquotes
-  std::string_view remedy; ///< the same
+  std::string_view remedy; ///< like `cause`
 };
 
 std::span<const Entry> all();

@@ -6,7 +6,7 @@
 //       section 3 (weights): hash 0x12 differs from 0x34   (why, with numbers)
 //       rebuild it: ingot compile MODEL -o E           (what to type)
 //
-// and an exit code (design.md part 8): 2 wrong usage, 3 a file that is
+// and an exit code (docs/errors.md): 2 wrong usage, 3 a file that is
 // unreadable, damaged, unsupported or does not fit this machine, 4 device,
 // 70 our own bug. This header neither throws nor needs LLVM, since importers,
 // the engine format and the runtime share it.

@@ -1,8 +1,8 @@
 //===- NamedCodes.h - Codes that decide what happens next -------------------===//
 //
 // Codes.def has all codes. Those on which other code depends, because it tries again, answers with
-// another status or gives more advice, have a name here. They are raised and compared by that name
-// alone; tests/docs/check_codes.py refuses a comparison with a literal. Names in Python, TypeScript
+// another status or gives more advice, have a name here. They are raised and compared only by that
+// name; tests/docs/check_codes.py refuses a comparison with a literal. Names in Python, TypeScript
 // and the Triton backend, which do not include this file, are checked by the same test.
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- DummyFragments.cpp - Generated weights in the GPU layout -----------===//
 //
 // Writes the same numbers as in panels (DummyWeights.h) in the layout of FragmentLayout.h.
-// Padding is zero: rows from N on have scales of 0, and activations from K on are 0.
+// Padding is zero: rows starting at N have scales of 0, and codes starting at K meet activations of 0.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/DummyWeights.h"
 #include "runtime/formats/WeightPlace.h"

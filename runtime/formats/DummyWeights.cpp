@@ -15,7 +15,7 @@
 
 using namespace ingot;
 
-// For uniformly distributed b-bit codes d is 71/64 * 2^(-4-b): times their deviation,
+// For uniformly distributed b-bit codes d is 71/64 * 2^(-4-b): times their standard deviation,
 // sqrt((4^b - 1) / 12), this is 0.0200. K-quants split it into d * s. m is minus d times
 // the codes' mean (7.5 for 4 bits, 15.5 for 5, 127.5 for 8); dmin * t is d * s times
 // the mean.

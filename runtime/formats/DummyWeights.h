@@ -25,14 +25,14 @@
 // (That is PanelLayout.h's order inside a line, so a panel is filled with masks and
 // 32-bit stores; any other layout extracts with one shift.)
 //
-// Formats whose panels cannot hold every code (NumericFormat::Packing) take four bits per value as above, c. In
+// Formats whose panels cannot hold every code (NumericFormat::Packing) take four bits c per value, as above. In
 // base 3 q = c % 3; if a code has bit 1 only, q = c & 2. A grid's index consists of the lower three bits of a
 // run's c, the first lowest, modulo the number of entries. Signs are bit 3 of the value's c, or of the first c
 // of the run or of the group of 32. No model configuration names these formats; the compiler's self-check uses
 // them.
 //
-// A float is (2 * S - 35) / 512, where S is the sum of its five fields: about normal,
-// with mean 0 and deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are
+// A float is (2 * S - 35) / 512, where S is the sum of its five fields: nearly normal,
+// with mean 0 and standard deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are
 // uniform; scales are constants of the format (seedScales) that make the deviation
 // 0.0200 and the mean 0. A minimum subtracts the middle of the codes. Without one, d
 // alternates its sign from block to block and from row to row, since the codes' mean
@@ -43,8 +43,8 @@
 //   d of (n, k) = scales.d with the sign bit flipped if zeroPoint != 0 or there are zero points,
 //                 and n + k / format.block() is odd
 //
-// Padding is PanelLayout.h's: rows from N on are zero bytes, codes from K on are the zero point (0 for formats
-// with a table). If Packing is not Planes, codes from K on have no bits set, except that a grid run that begins
+// Padding is PanelLayout.h's: rows n >= N are zero bytes, codes with k >= K are the zero point (0 for formats
+// with a table). If Packing is not Planes, codes with k >= K have no bits set, except that a grid run that begins
 // before K is complete. A vector is all ones.
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -28,7 +28,7 @@
 //            8 (j % 2) and 16 + 8 (j % 2)
 //
 // so (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
-// lie like 8-bit codes with one exchange: a word holds values of one row only, as the fp8 products
+// lie like 8-bit codes with one change: a word holds values of one row only, as the fp8 products
 // of tensor cores expect,
 //
 //   fp8      1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits

@@ -38,7 +38,7 @@ struct KvFormatInfo {
   int64_t vectorBytes(int64_t width) const { return valueBytes(width) + scaleBytes(width); }
 };
 
-/// The formats where none is asked for: on CPUs, there with exact arithmetic, and on GPUs.
+/// The default formats: on CPUs, on CPUs with exact arithmetic, and on GPUs.
 inline constexpr KvFormat kCpuKv = KvFormat::F16, kExactKv = KvFormat::F32, kGpuKv = KvFormat::BF16;
 
 const KvFormatInfo &kvFormat(KvFormat format);

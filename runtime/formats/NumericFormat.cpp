@@ -15,7 +15,7 @@ using Packing = NumericFormat::Packing;
 static constexpr uint8_t kIq4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                      129, 141, 153, 166, 181, 197, 217, 241};
 // The entries of the grids (ggml-common.h) have only these numbers, with a sign: IQ3_S 1, 3, … 15; IQ3_XXS 4,
-// 12, 20, 28, 36, 44, 52, 62; IQ2 8, 25, 43; IQ1 -1, 0, 1, whose eightfold is shifted by ±1: ±1, ±7, ±9.
+// 12, 20, 28, 36, 44, 52, 62; IQ2 8, 25, 43; IQ1 -1, 0, 1, times 8 and shifted by ±1: ±1, ±7, ±9.
 static constexpr uint8_t kIq3S[16] = {17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1};
 static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
                                         60, 52, 44, 36, 28,  20,  12,  2};

@@ -94,7 +94,7 @@ namespace ingot {
 
 constexpr int64_t kPanelRows = 32;
 constexpr int64_t kPanelLine = 4 * kPanelRows; ///< bytes of a line of codes
-constexpr int64_t kGroupK = 32;                ///< K-values under one activation scale
+constexpr int64_t kGroupK = 32;                ///< values of K that share an activation scale
 
 constexpr int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
@@ -243,7 +243,7 @@ constexpr Q8Row q8Row(int64_t k) {
 
 /// A `q8x2` row is two consecutive q8 rows, x ~ (256 * q + q') * scale'. The second holds the residual of the
 /// first: q' = roundeven((x - q * scale) * (127/amax) * 256) within -127 … 127, scale' = scale / 256,
-/// scaledSum' = scale' * float(sum of 256 * q + q'), negSum' and negSum16' for q' alone. It gives 15 bits
+/// scaledSum' = scale' * float(sum of 256 * q + q'), negSum' and negSum16' for q' only. It gives 15 bits
 /// instead of 7 for twice the dots, and is used for the head, where int8 loses most accuracy.
 constexpr int64_t q8x2RowBytes(int64_t k) { return 2 * q8Row(k).bytes; }
 

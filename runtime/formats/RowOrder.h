@@ -4,12 +4,12 @@
 // of their own. A row of K values is a unit in any numeric format, so rows move but their bytes do not
 // change:
 //
-//   query_key_value of GPT-NeoX, 3 heads of 2     q: first 0, 3 times every 6 rows, 2 times every row
+//   query_key_value of GPT-NeoX, 3 heads of 2     q: first row 0; loops (count, stride): (3, 6), (2, 1)
 //
-//     0 q ◄ 0    6 q ◄ 2   12 q ◄ 4               n = 3 is digits (1, 1) of loops (3, 2):
-//     1 q ◄ 1    7 q ◄ 3   13 q ◄ 5               row 0 + 1 * 6 + 1 * 1 = 7
+//     0 q ◄ 0    6 q ◄ 2   12 q ◄ 4               row n = 3 of q: indices (1, 1) in these loops,
+//     1 q ◄ 1    7 q ◄ 3   13 q ◄ 5               so row 0 + 1 * 6 + 1 * 1 = 7 of the tensor
 //     2 k        8 k       14 k
-//     3 k        9 k       15 k                   k: first 2, the same loops
+//     3 k        9 k       15 k                   k: first row 2; the same loops
 //     4 v       10 v       16 v
 //     5 v       11 v       17 v
 //
@@ -32,7 +32,7 @@ struct RowOrder {
   };
 
   int64_t first = 0;
-  std::vector<Loop> loops = {}; ///< outermost first; none: all rows from `first` on
+  std::vector<Loop> loops = {}; ///< outermost first; none: all rows starting at `first`
 
   /// `count` consecutive rows.
   static RowOrder range(int64_t first, int64_t count) { return {first, {{count}}}; }
@@ -60,7 +60,7 @@ struct RowOrder {
     }
     return row;
   }
-  /// Returns how many rows from index n on are also consecutive in the tensor.
+  /// Returns how many rows starting at index n are also consecutive in the tensor.
   int64_t run(int64_t n, int64_t available) const {
     if (loops.empty())
       return available - first - n;

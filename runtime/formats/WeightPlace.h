@@ -51,7 +51,7 @@ struct ScalePlaces {
   int64_t m = -1;  ///< m or dmin, f16
   int64_t s = -1;  ///< 8 bits, signed where there is no minimum
   int64_t t = -1;  ///< t or z, 8 bits
-  int nibble = -1; ///< s is odd and stored as four bits, from this bit on; -1: all 8 bits
+  int nibble = -1; ///< s is odd and stored as four bits starting at this bit; -1: all 8 bits
 };
 
 /// The place of a bit.
@@ -60,7 +60,7 @@ struct BitPlace {
   int bit;
 };
 
-/// The place of a digit in base 3: the number's lower four bits, from `bit` on; its fifth bit (byte -1: there
+/// The place of a digit in base 3: the number's lower four bits, starting at `bit`; its fifth bit (byte -1: there
 /// is none); and the digit's weight, 1, 3 or 9.
 struct TritPlace {
   int64_t byte;

@@ -28,8 +28,8 @@ static size_t utf8Length(std::string_view s) {
   return 0;
 }
 
-/// What other languages take for the end of a line (NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR): clients that
-/// split streams there, as Python's splitlines() does, would cut an event in two. "": no such thing.
+/// Escapes characters that other languages treat as the end of a line (NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR):
+/// clients that split streams there, as Python's splitlines() does, would cut an event in two. "": not one of them.
 static std::string_view escapeOfLineEnd(std::string_view character) {
   return character == "\xC2\x85"       ? "\\u0085"
          : character == "\xE2\x80\xA8" ? "\\u2028"

@@ -4,7 +4,7 @@
 //   j.open('{').key("name").value("q\"1").key("sizes").open('[').value(1).close().close();
 //   j.text()   {"name":"q\"1","sizes":[1]}
 //
-// Commas take care of themselves; strings are escaped, bytes that are no UTF-8
+// Commas are inserted automatically; strings are escaped, bytes that are not UTF-8
 // become U+FFFD, and numbers that JSON cannot hold become null.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,7 @@ public:
   JsonText &value(bool truth) { return raw(truth ? "true" : "false"); }
   JsonText &value(double number);
   template <std::integral T> JsonText &value(T number) { return raw(std::to_string(number)); }
-  /// Text that is JSON already.
+  /// Text that is already JSON.
   JsonText &raw(std::string_view json);
 
   const std::string &text() const { return out; }

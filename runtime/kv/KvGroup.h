@@ -26,8 +26,8 @@ constexpr int64_t firstPageHeld(int64_t window, int64_t position, int64_t pageTo
   return (position + 1 - window) / kReadBlock * kReadBlock / pageTokens;
 }
 
-/// The most pages of a group that a sequence of `positions` positions holds at once, if one step writes up to
-/// `mostTokens` of them: the pool size it needs to run alone.
+/// The maximum number of pages of a group that a sequence of `positions` positions holds at once, if one step
+/// writes up to `mostTokens` of them: the pool size that it needs to run by itself.
 constexpr int64_t mostPagesHeld(int64_t window, int64_t positions, int64_t pageTokens,
                                 int64_t mostTokens) {
   int64_t all = (positions + pageTokens - 1) / pageTokens;

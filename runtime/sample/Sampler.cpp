@@ -102,7 +102,7 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
     id = firstAllowed(allowed);
   assert(id >= 0 && size_t(id) < vocab && "an id outside the vocabulary is allowed");
   float largest = scores[id];
-  // An infinite largest logit cannot be weighed: its id is the answer.
+  // If the largest logit is infinite, there are no finite weights: its id is the answer.
   if (!params.greedy() && std::isfinite(largest)) {
     const RowSampling how = rowSampling(params);
     uint64_t random = randomFor(how.seed, how.choice, position);

@@ -1,7 +1,7 @@
 //===- SamplingFields.h - The table of sampling fields, and its readers -----===//
 //
 // Every interface (HTTP, the command line, chats, the C interface) fills an AskedSampling with the
-// fields that it was given. Ranges, defaults and the rule that turns sampling on are here alone:
+// fields that it was given. Ranges, defaults and the rule that turns sampling on are only here:
 //
 //   AskedSampling asked;
 //   asked.set(&SamplingParams::topK, 40);

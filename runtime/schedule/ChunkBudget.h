@@ -2,7 +2,7 @@
 //
 // Prompts share steps with decoding sequences, which they slow down. Balanced:
 //
-//   seconds of a step <= (1 + P) * seconds of its decode rows alone
+//   seconds of a step <= (1 + P) * seconds with only its decode rows
 //
 // for P prompts in progress: each prompt gets as much of a step as all decode rows together. A single prompt,
 // however long, at most doubles the time between two ids of the others. With many waiting prompts the share

@@ -79,7 +79,7 @@ public:
   Scheduler(SequenceMemory &memory, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
             const StepCostTable &cost = {});
 
-  /// The most KV positions that a request uses: the last new token is never fed.
+  /// The maximum number of KV positions that a request uses: the last new token is never fed.
   static int64_t positionsFor(int64_t prompt, int64_t maxNew) {
     return prompt + (maxNew > 1 ? maxNew - 1 : 0);
   }

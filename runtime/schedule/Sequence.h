@@ -16,8 +16,8 @@ using SequenceId = int64_t;
 struct SequenceOptions {
   int64_t maxNew = 0;         ///< it grows by at most this many tokens
   bool everyPosition = false; ///< a logits row for each prompt token instead of only the last
-  /// The most sequence slots that it and its forks use at once: beams, candidates. It is admitted when this
-  /// many are free, and they stay reserved while any of its sequences runs.
+  /// Maximum number of sequence slots that it and its forks use at once: beams, candidates. It is admitted when
+  /// that many are free, and they stay reserved while any of its sequences runs.
   int64_t slots = 1;
   int32_t priority = 0;    ///< lower goes first
   int64_t user = 0;        ///< the user whose share is charged (QueueOrder::Fair)

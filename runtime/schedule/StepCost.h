@@ -30,7 +30,7 @@ struct StepWork {
   int64_t reads = 0;     ///< positions whose KV is read, counted once however many tokens attend to
                          ///< them
 
-  /// The work of `count` tokens of one sequence from position `first`.
+  /// The work of `count` tokens of one sequence, starting at position `first`.
   static StepWork chunk(int64_t first, int64_t count, int64_t rows = 0) {
     return {count, rows, count * first + count * (count + 1) / 2, first + count};
   }
@@ -64,7 +64,7 @@ public:
 
   double predict(const StepWork &work) const;
   void observe(const StepWork &work, double seconds);
-  /// Predicts the time of one prompt of `tokens` tokens, alone, in chunks of at most `chunk`.
+  /// Predicts the time of one prompt of `tokens` tokens by itself, in chunks of at most `chunk`.
   double predictPrompt(int64_t tokens, int64_t chunk) const;
   const StepCostTable &table() const { return own; }
 

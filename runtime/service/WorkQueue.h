@@ -25,7 +25,7 @@ namespace ingot::service {
 
 class WorkQueue {
 public:
-  static constexpr size_t kShort = 64 << 10; ///< most bytes of short work
+  static constexpr size_t kShort = 64 << 10; ///< maximum bytes of short work
   static constexpr double kBytesPerSecond = 2 << 20;
 
   explicit WorkQueue(int threads);

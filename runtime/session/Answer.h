@@ -61,7 +61,7 @@ public:
   /// Takes the next id. Returns true if it must be fed to the model, false if the answer is
   /// finished.
   bool take(int32_t id, std::span<const TokenLogprob> logprobs);
-  /// Ends the answer early: held-back text is released.
+  /// Ends the answer early: held-back text is emitted.
   void cancel();
 
   /// Ends the answer for a reason of its own, or by a failure other than the device's.

@@ -1,4 +1,4 @@
-//===- Request.h - What a session is asked for ----------------------------===//
+//===- Request.h - A request to a session ---------------------------------===//
 #pragma once
 
 #include "runtime/sample/IdRules.h"
@@ -95,7 +95,7 @@ struct RequestSettings {
   uint64_t cacheSalt = 0;  ///< shares pages only with requests that have the same salt
 };
 
-/// Whom a request calls, and what cancels it. All may be empty.
+/// The callbacks of a request, and the flag that cancels it. All may be empty.
 struct RequestHooks {
   std::function<void(const TokenEvent &)> onToken;
   /// Called once if promptLogprobs requests it, before the first new id: with one score for each id

@@ -12,8 +12,8 @@
 //   Completion answer = (*session)->take(*id);
 //
 // All requests that are submitted before or during runUntilDone() share its steps (continuous
-// batching, runtime/schedule). The answer to a request does not depend on the others (design.md
-// part 5).
+// batching, runtime/schedule). The answer to a request does not depend on the others
+// (for GPUs see docs/numerics.md).
 //
 // validate() rejects every request that could fail later, with numbers in the message, and submit()
 // runs it for a plain Request; a step itself fails only if the device does. A session is used from
@@ -253,7 +253,7 @@ public:
   Completion take(RequestId id);
 
   /// Passes the logits after each of `ids` to the sink, in order, in chunks: `rows` rows of vocab()
-  /// floats from position `first` on; row r is data + r * stride. No BOS is added. No other request
+  /// floats starting at position `first`; row r is data + r * stride. No BOS is added. No other request
   /// may be in progress. Errors as for submit().
   using LogitsSink =
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;

@@ -22,7 +22,7 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
   return {};
 }
 
-/// Maximum number of pages of a group that so many positions take: sequences that differ only after
+/// Maximum number of pages of a group that this many positions take: sequences that differ only after
 /// the prompt share its full pages, if the group has no window.
 static int64_t pagesAsked(const KvGroup &group, int64_t positions, const SequencesAsked &asked,
                           const RequestLimits &limits) {

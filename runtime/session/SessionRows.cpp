@@ -115,7 +115,7 @@ void Session::Impl::cancel(RequestId id, Answer &answer) {
 }
 
 /// The answers of one request share one flag and must end together: a choice that waits for the first one, or
-/// an answer of a search, cannot be removed alone. The flag may be set at any time, even between two reads of
+/// an answer of a search, cannot be removed by itself. The flag may be set at any time, even between two reads of
 /// it.
 void Session::Impl::endCancelled() {
   setFlags.clear();

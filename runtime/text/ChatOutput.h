@@ -91,7 +91,7 @@ struct AnswerShape {
   std::string_view tools{}; ///< a JSON array, in OpenAI's shape, of the tools that may be called;
                             ///< "": no calls
   std::string_view tool{};  ///< name of the tool that must be called; "": any
-  bool mustCall = false;    ///< the answer must be a call; otherwise it may be an answer
+  bool mustCall = false;    ///< the model must call a tool; otherwise it may answer instead
   /// Any text is an answer, `answer` is ignored, and calls may appear anywhere in it. Arguments of
   /// tools without "strict": true are constrained only in syntaxes that write neither JSON nor bare
   /// text.

@@ -26,7 +26,7 @@ enum class GrammarKind : uint8_t {
   Choice,     ///< a JSON array of strings, one of which must be the answer
 };
 
-/// Limits of sources: 64 KiB, nesting of 64, 2 s to compile (S13 of the tests).
+/// Limits of sources: 64 KiB, nesting of 64, 2 s to compile.
 class Vocabulary {
 public:
   /// `vocab`: number of ids in the logits. `eos`: all ids that end an answer. The tokenizer must

@@ -87,7 +87,7 @@ constexpr std::array kTools = {
               .nameEnd = kJsonNeck,
               .separator = ", ",
               .eitherShape = true},
-    // From tokenizer version 11 on: each call has its own mark.
+    // Mistral since tokenizer version 11: each call has its own mark.
     ToolMarks{.name = "mistral-args",
               .syntax = CallSyntax::Json,
               .open = "[TOOL_CALLS]",

@@ -11,8 +11,8 @@
 //
 // A value is the text between its marks. It may contain the mark that ends values: the mark ends the value
 // only if a key or the end of the call follows. If the mark is missing, the value ends at the next mark of an
-// outer level that it cannot contain: the end of the call, if the end of all calls, another call or the end
-// of the answer follows; or another key of the tool. The format or the tool's schema decides whether a value
+// outer level: either the end of the call (only if the end of all calls, another call or the end of the
+// answer follows), or another key of the tool. The format or the tool's schema decides whether a value
 // is a string or JSON: it is JSON if it has a type that the schema allows, otherwise a string. Strings
 // stream; other values come in one piece.
 //===----------------------------------------------------------------------===//

@@ -39,7 +39,7 @@ enum IngotTextStatus : int32_t {
   INGOT_TEXT_DAMAGED,   // the segment or tokenizer.json cannot be read
   INGOT_TEXT_FAILED,    // the library or the template rejects the input
   INGOT_TEXT_SYNTAX,    // the template does not parse
-  INGOT_TEXT_TOO_LARGE, // source limit, or more ids than asked for
+  INGOT_TEXT_TOO_LARGE, // source limit, or more ids than `most`
   INGOT_TEXT_LIMIT,     // fuel, output or memory limit
   INGOT_TEXT_INPUT,     // messages or variables are not JSON of the required shape
   INGOT_TEXT_PANIC,     // a bug in the crate

@@ -50,7 +50,7 @@ public:
   /// The call lacks its end. `close`: close the open parts of its arguments; otherwise the answer
   /// was truncated, and they are returned as far as they came.
   virtual void finish(bool close) = 0;
-  /// Whether the next character is checked for marks, as it is not within a bare-text value.
+  /// Whether the parser checks the next character for marks: it is not within a text.
   virtual bool mayEnd() const { return false; }
   /// Text that was read past the end of the call, once it has ended.
   std::string behind;

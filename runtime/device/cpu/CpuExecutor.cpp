@@ -258,7 +258,7 @@ void CpuExecutor::resolve() {
   views.resize(memoryPlan.groups.size());
 }
 
-/// Stages with several specialisations use a bit for each specialisation, from bit 1 on.
+/// Stages with several specialisations use a bit for each specialisation, starting at bit 1.
 uint64_t CpuExecutor::bitOf(const fb::Section &section, const fb::Case &one) const {
   unsigned bit = 0;
   for (const fb::Section *other : *plan->sections()) {

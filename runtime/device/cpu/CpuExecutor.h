@@ -38,8 +38,8 @@ namespace ingot::cpu {
 
 class CpuExecutor final : public runtime::Executor, private runtime::PageMover {
 public:
-  /// Maps the code, allocates all memory, generates weights from the seed and locks the memory that
-  /// limits.lock asks for. Errors: E0381 … E0385 (no code for this CPU), E0386, E0502 (the memory
+  /// Maps the code, allocates all memory, generates weights from the seed, and locks memory if
+  /// limits.lock is set. Errors: E0381 … E0385 (no code for this CPU), E0386, E0502 (the memory
   /// plan exceeds `allowedBytes`, exit code 3), E0507, E0509 (the system does not lock that much,
   /// exit code 3), E0702 (exit code 3), E0701 (exit code 4). allowedBytes 0: all memory that the
   /// machine has available.

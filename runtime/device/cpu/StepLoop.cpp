@@ -8,7 +8,7 @@ namespace ingot::cpu {
 
 namespace {
 
-/// From this many tokens on, a launch is cut into kSplit parts per thread.
+/// With at least this many tokens, a launch is cut into kSplit parts per thread.
 constexpr uint64_t kLargeStep = 64;
 constexpr uint64_t kSplit = 4;
 

@@ -11,8 +11,8 @@
 // So no block walks more than one split's part of all chunks, however much the lengths differ, and
 // there are never more splits than tiles + `shares`, so the grid of a graph can be fixed. A tile
 // with several splits needs a workspace slot for each chunk; a tile that finds no room (the
-// shortest ones miss out first) is handled by one block. The sums are the same bits whichever block
-// takes a chunk.
+// shortest ones miss out first) is handled by one block. The sums have the same bits whichever
+// block takes a chunk.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -34,8 +34,8 @@ struct AttentionSplitting {
   static AttentionSplitting of(const fb::Program &program);
 };
 
-/// Whether tile i is a decode tile: the only tile of its sequence in the step up to here, with one
-/// token.
+/// Whether tile i is a decode tile: it has one token and is the first tile of its sequence in the
+/// step.
 bool decodes(std::span<const AttentionTile> tiles, size_t i);
 
 /// Assigns the KV chunks of decode tiles to splits; `to` has room for tiles.size() +

@@ -123,8 +123,8 @@ Result<void> CudaExecutor::launchAll(const StepShape &shape, Mode mode) {
   return tracing ? driver->record(events[launches.size()]) : Result<void>();
 }
 
-/// Kernels that compute logits raise the keys of their rows in every step, and only the launches
-/// that find ids reset them: other steps leave them raised.
+/// Clears keys that earlier steps left raised: kernels that compute logits raise the keys of their
+/// rows in every step, but only the launches that find ids reset them.
 Result<void> CudaExecutor::prepareKeys(Mode mode, uint64_t rows) {
   const fb::Output *keys = runtime::outputOf(entry(), fb::OutputRole::Keys);
   if (!keys)
@@ -263,7 +263,7 @@ void CudaExecutor::load(size_t group, const std::byte *from, int32_t page) {
     moveFailed = done.error();
 }
 
-/// Size in bytes of a routes buffer from its count on, if `experts` experts have rows.
+/// Size in bytes of a routes buffer, starting at its count, if `experts` experts have rows.
 static uint64_t segmentBytes(int64_t experts) {
   const RoutesLayout layout{0};
   return uint64_t(layout.segments() - layout.count()) + uint64_t(experts) * sizeof(RouteSegment);

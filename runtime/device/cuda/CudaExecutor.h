@@ -196,7 +196,7 @@ private:
   std::vector<std::pair<uint64_t, Mode>> graphsToMake; ///< graphs to build when idle, last one
                                                        ///< first
   int64_t logitsRowStride = 0;
-  bool keysRaised = false; ///< by a step that wants logits, since the keys were last cleared
+  bool keysRaised = false; ///< by a step for logits, since the keys were last cleared
 
   std::unique_ptr<runtime::Trace> tracing;
   int64_t tracedTokens = 0;  ///< of the step in flight

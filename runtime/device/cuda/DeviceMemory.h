@@ -7,7 +7,7 @@
 
 namespace ingot::cuda {
 
-/// Owner of memory that a driver gave and `Release` gives back. The driver must outlive it.
+/// Owner of memory that a driver allocated and `Release` frees. The driver must outlive it.
 template <typename Place, void (Driver::*Release)(Place)> class DriverMemory {
 public:
   DriverMemory() = default;

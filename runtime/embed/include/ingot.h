@@ -103,7 +103,7 @@ typedef struct ingot_config {
   int64_t context;           /**< positions of a sequence; 0: min(the model's, 4096, what fits) */
   int64_t max_seqs;          /**< sequences in one step; 0: 8 */
   int64_t max_batch_tokens;  /**< tokens in one step; 0: 512, on GPUs up to 2048 */
-  int64_t prefill_chunk;     /**< most tokens of one prompt in one step; 0: max_batch_tokens */
+  int64_t prefill_chunk;     /**< maximum tokens of one prompt in a step; 0: max_batch_tokens */
   uint64_t kv_memory;        /**< bytes of KV pages; 0: enough for max_seqs * context */
   uint64_t swap_memory;      /**< host bytes for KV of preempted requests; 0: recompute it */
   int64_t queue_requests;    /**< requests that may wait beyond max_seqs; -1: 256 */
@@ -257,7 +257,7 @@ enum {
 
 /** When a beam search ends, once it has as many finished answers as beams. */
 enum {
-  INGOT_STOP_WHEN_WORSE = 0, /**< when the best unfinished answer scores worse at present */
+  INGOT_STOP_WHEN_WORSE = 0, /**< when the best unfinished answer currently scores worse */
   INGOT_STOP_EARLY = 1,      /**< at once */
   INGOT_STOP_NEVER_EARLY = 2 /**< when no unfinished answer can become better */
 };
@@ -267,12 +267,12 @@ typedef struct ingot_request {
   size_t struct_size;
   const int32_t *prompt_ids; /**< used unchanged: nothing is added */
   size_t prompt_id_count;
-  const char *prompt; /**< UTF-8; special tokens are recognised; BOS is added if the engine asks */
+  const char *prompt; /**< UTF-8; special tokens are recognised; BOS is added if required */
   size_t prompt_size;
   const char *messages;           /**< JSON array of {"role","content"}, for the chat template */
   const char *template_variables; /**< JSON object of other variables ("tools", …), or NULL */
 
-  int64_t max_tokens;      /**< most new ids; -1: as many as the context allows */
+  int64_t max_tokens;      /**< maximum new ids; -1: as many as the context allows */
   int64_t min_tokens;      /**< no stop id is drawn before this many new ids; default 0 */
   const int32_t *stop_ids; /**< in addition to the engine's own */
   size_t stop_id_count;
@@ -301,14 +301,14 @@ typedef struct ingot_request {
   int32_t priority;        /**< lower runs first and may preempt a higher one; default 0 */
   int32_t no_prefix_cache; /**< 1: neither reads the prefix cache nor adds pages to it */
   int64_t share;           /**< the share that the request is charged to (ingot_config.fair) */
-  uint64_t cache_salt;     /**< finds cached pages of requests with the same salt only */
+  uint64_t cache_salt;     /**< only finds cached pages of requests with the same salt */
 
   ingot_output_callback on_output; /**< receives the outputs, which cannot be awaited; or NULL */
   ingot_logits_callback on_logits; /**< or NULL */
   void *user; /**< argument of both; must live until the output with is_last was delivered */
 
   /* Since version 2. A search does not sample: of the sampling fields only logit_bias affects it.
-     on_logits sees the row of each sequence of a search; `choice` is the sequence's place in it. */
+     on_logits sees the row of each sequence of a search; `choice` is the sequence's index in it. */
   int32_t beam_width;   /**< 1 to 8, and at least `choices`: beam search for the likeliest whole
                            answers, which all come at the end, best first; 0: no beam search */
   int32_t stop_beams;   /**< INGOT_STOP_…; default 0 */
@@ -399,7 +399,7 @@ typedef struct ingot_model {
   size_t eos_count;
   uint64_t mapped_bytes;    /**< of the engine file */
   uint64_t allocated_bytes; /**< KV pages and working memory */
-  uint64_t kv_bytes;        /**< KV pages alone, part of allocated_bytes */
+  uint64_t kv_bytes;        /**< KV pages only, part of allocated_bytes */
   double load_ms;
 } ingot_model;
 /** Fills `model`, whose struct_size the caller sets. */
@@ -409,7 +409,7 @@ INGOT_API ingot_status ingot_model_get(ingot_executor *executor, ingot_model *mo
 
 /**
  * Encodes a text. Free the ids with ingot_free. `plain_prompt` 1: as for ingot_request.prompt, with
- * the BOS that the engine asks for; 0: the text alone. Errors: E0520, E0603, E0604.
+ * the BOS that the engine adds to prompts; 0: only the text. Errors: E0520, E0603, E0604.
  */
 INGOT_API ingot_status ingot_encode(ingot_executor *executor, const char *text, size_t size,
                                     int32_t plain_prompt, int32_t **ids, size_t *count,

@@ -143,7 +143,7 @@ struct Config {
   int64_t context = 0;          ///< positions of a sequence; 0: min(the model's, 4096, what fits)
   int64_t maxSeqs = 8;          ///< sequences in one step
   int64_t maxBatchTokens = 512; ///< tokens in one step
-  int64_t prefillChunk = 0;     ///< most tokens of one prompt in one step; 0: maxBatchTokens
+  int64_t prefillChunk = 0;     ///< maximum tokens of one prompt in a step; 0: maxBatchTokens
   uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: enough for maxSeqs * context
   uint64_t swapMemory = 0;      ///< host bytes for KV of preempted requests; 0: recompute it
   bool prefixCache = true;      ///< requests reuse the KV of others with the same prefix
@@ -245,26 +245,27 @@ struct LogitsRow {
 /// A request. Its prompt is exactly one of ids, text and messages.
 struct Request {
   std::vector<int32_t> promptIds; ///< used unchanged
-  std::string prompt;            ///< special tokens are recognised; BOS is added if the engine asks
-  std::string messages;          ///< JSON array of {"role","content"}, for the chat template
-  std::string templateVariables; ///< JSON object of other variables ("tools", …)
-  bool trustContent = false;     ///< control tokens in these two are tokens, not text
-  int64_t maxTokens = -1;        ///< most new ids; -1: as many as the context allows
+  std::string prompt;             ///< special tokens are recognised; BOS is added if required
+  std::string messages;           ///< JSON array of {"role","content"}, for the chat template
+  std::string templateVariables;  ///< JSON object of other variables ("tools", …)
+  bool trustContent = false;      ///< control tokens in these two are tokens, not text
+  int64_t maxTokens = -1;         ///< maximum new ids; -1: as many as the context allows
   int64_t minTokens = 0;
   std::vector<int32_t> stopIds;
   std::vector<std::string> stopStrings;
   std::vector<std::vector<int32_t>> badWords; ///< id sequences that the answer must not contain
   bool ignoreEos = false, showSpecial = false;
   Sampling sampling;
-  std::optional<Beams> beams;             ///< a search instead of sampling: set one
-  std::optional<Contrastive> contrastive; ///< of the two. Only sampling.logitBias affects it
+  /// A search instead of sampling: at most one of the two. Of `sampling`, it uses only logitBias.
+  std::optional<Beams> beams;
+  std::optional<Contrastive> contrastive;
   int32_t choices = 1;
   int32_t logprobs = -1; ///< -1: none; 0: the chosen id's; k: also the k likeliest ids'
   bool streaming = false;
   int32_t priority = 0;    ///< lower runs first and may preempt a higher one
   int64_t share = 0;       ///< the share that the request is charged to (Config::fair)
   bool prefixCache = true; ///< reads the prefix cache and adds pages to it
-  uint64_t cacheSalt = 0;  ///< finds cached pages of requests with the same salt only
+  uint64_t cacheSalt = 0;  ///< only finds cached pages of requests with the same salt
   Grammar grammarKind = Grammar::None;
   std::string grammar;
   /// Receives the outputs, which cannot be awaited. Runs on a thread of the executor, one call at a
@@ -535,7 +536,7 @@ public:
     return out;
   }
 
-  /// Encodes a text; `plainPrompt`: with the BOS that the engine asks for.
+  /// Encodes a text; `plainPrompt`: with the BOS that the engine adds to prompts.
   Result<std::vector<int32_t>> encode(std::string_view from, bool plainPrompt = false) const {
     int32_t *ids = nullptr;
     size_t count = 0;

@@ -61,7 +61,7 @@ struct FleetResult {
   std::vector<ReplicaFigures> replicas;
   int64_t failed = 0;   ///< requests that ended in an error
   int64_t resent = 0;   ///< number of times that requests had to be sent again
-  int64_t mostUp = 0;   ///< most replicas at once
+  int64_t mostUp = 0;   ///< maximum number of replicas at once
   double paid = 0;      ///< replica-seconds, counted from the beginning of the start-up
   double router = 0;    ///< seconds of router work
   double imbalance = 1; ///< busy seconds of the busiest replica / the mean

@@ -37,7 +37,7 @@ struct SimulationSetup {
 struct PoolTime {
   double held = 0, waste = 0; ///< pages times seconds
   double steps = 0;           ///< seconds
-  int64_t most = 0;           ///< most pages held at once
+  int64_t most = 0;           ///< maximum number of pages held at once
 
   PoolTime &operator+=(const PoolTime &other);
 };

@@ -20,7 +20,7 @@ using runtime::JsonText;
 /// The version of Ollama whose routes are implemented.
 constexpr std::string_view kOllamaVersion = "0.14.0";
 
-/// Most requests without a place in the queue that are being read or wait for it.
+/// Maximum number of requests without a place in the queue that are being read or wait to be read.
 constexpr int kMostUnplaced = 64;
 
 void send(http::Responder &responder, const ApiError &error, Dialect dialect = Dialect::OpenAI) {

@@ -283,7 +283,7 @@ static std::optional<ApiError> addGrammar(Generation &generation, const ChatInpu
               ": a grammar of this kind cannot be given together with tools: tool_choice \"none\" "
               "disables them",
           input.grammar->field, ""};
-    // Compiled alone first, so that its errors refer to the request's own grammar.
+    // Compiled by itself first, so that its errors refer to the request's own grammar.
     if (auto alone = compileGrammar(model, *input.grammar); !alone)
       return alone.error();
   }

@@ -30,7 +30,7 @@ struct Generation {
   bool llamaCpp = false;        ///< a path of llama.cpp: its formats, with n_probs
   bool timingsPerToken = false; ///< llama.cpp's: timings in each event of a stream
   int64_t keepPrompt = -1;      ///< number of ids to keep, from the end of the prompt; -1: all
-  /// Where a chat's reasoning goes: into a field of its own; the same, but as one piece of a
+  /// Where a chat's reasoning goes: into a field of its own; likewise, but as one piece of a
   /// stream; into the content, with its marks; or nowhere.
   enum class Reasoning : uint8_t { Apart, InOnePiece, InContent, Hidden };
   Reasoning reasoning = Reasoning::Apart;

@@ -15,14 +15,14 @@ enum class SwitchKind : uint8_t {
   Toggle,   ///< true: the model reasons, false: it does not
   Type,     ///< "enabled", "disabled", "adaptive"
   Think,    ///< Ollama's: a Toggle or a Level
-  Budget,   ///< most tokens of reasoning; 0: the model does not reason, -1: no limit
+  Budget,   ///< maximum tokens of reasoning; 0: the model does not reason, -1: no limit
   Show,     ///< false: the answer omits the reasoning
   Hide,     ///< true: the answer omits the reasoning
   Separate, ///< false: the reasoning stays in the content, with its marks
   Format,   ///< llama.cpp's: "none" as Separate false, "auto" and "deepseek" the default
   Display,  ///< Anthropic's: "omitted" hides the reasoning
   Streamed, ///< false: a stream sends the reasoning in one piece
-  Summary,  ///< of the reasoning: "auto" lets the server choose, which has no summaries
+  Summary,  ///< of the reasoning: "auto" lets the server choose; this one has none
   Absent,   ///< not supported
 };
 

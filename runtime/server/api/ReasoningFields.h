@@ -1,7 +1,7 @@
 //===- ReasoningFields.h - Reasoning switches of all APIs -------------------===//
 //
 // Each API has its own names for whether a model reasons, for how long, and whether the reasoning
-// is shown. One table (ReasoningFields.cpp) defines the meaning of each name. Whether and how long
+// is shown. One table (ReasoningFields.cpp) defines the meaning of each name. The first two
 // become variables of the chat template. Requests that the template cannot fulfil are refused with
 // the field's name. Generation::reasoning controls what the answer shows.
 //===----------------------------------------------------------------------===//

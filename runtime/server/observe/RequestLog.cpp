@@ -323,7 +323,7 @@ void RequestLog::run() {
       std::lock_guard lock(mutex);
       if (missed == 0)
         reported += missing;
-      else // the line that reported earlier losses may be among the missed ones
+      else // the line that reports earlier losses may be among the missed lines
         lost += missed - (missing ? 1 : 0);
     }
     if (!goesOn)

@@ -88,7 +88,7 @@ protected:
   std::unique_ptr<Hypothesis> extended(const Member &member,
                                        const RowRanking::Candidate &candidate);
   void goOn(std::vector<Next> next);
-  /// Passes the ids of a hypothesis from index `first` on to an answer, which continues unless they
+  /// Passes the ids of a hypothesis, starting at index `first`, to an answer, which continues unless they
   /// end it.
   static void deliver(const Hypothesis &hypothesis, size_t first, Answer &answer);
   /// Ends everything with that error.

@@ -44,7 +44,7 @@ struct Bpe<'a> {
     ignore_merges: Option<bool>,
 }
 
-/// The largest number of ids; more are rejected (service.md part 3).
+/// The largest number of ids; more are rejected.
 const MOST_IDS: usize = 4 << 20;
 
 fn parse<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {

@@ -11,7 +11,7 @@
 //!   encoded   P<|im_start|>user⏎hi<|im_end|>P<|im_end|>     P: in front of the template's own
 //! ```
 //!
-//! They get a prefix, for a tokenizer that recognises its special tokens only with the prefix. The
+//! These get a prefix, for a tokenizer that recognises its special tokens only with the prefix. The
 //! whole chat is one text for one tokenizer, so the neighbourhood of a token does not change, and a
 //! chat without control tokens in its contents has the same ids as without this mechanism.
 //!

@@ -86,7 +86,7 @@ fn byte_level_json(vocab: Value, merges: Value, normalizer: Value, cut: Value, w
     })
 }
 
-/// Returns the vocabulary, from id `first` on, and the merges of byte-level tokens that are ordered by rank as in
+/// Returns the vocabulary, with ids starting at `first`, and the merges of byte-level tokens ordered by rank as in
 /// tiktoken.
 fn ranked(tokens: &[Vec<u8>], first: usize) -> (Map<String, Value>, Vec<Value>) {
     let mut letters = vec![String::new(); 256];

@@ -125,7 +125,7 @@ impl<'a> Lowering<'a> {
                 Stmt::IfCond(Spanned::new(IfCond { expr, true_body, false_body }, s.span()))
             }
             Stmt::WithBlock(s) => {
-                // All values are of what is outside.
+                // All values are evaluated outside the block.
                 let values = s.assignments.iter().map(|(_, value)| self.expr(value)).collect();
                 let targets = s.assignments.iter().map(|(target, _)| self.target(target)).collect();
                 let values = Expr::Tuple(Spanned::new(Tuple { items: values }, s.span()));

@@ -94,7 +94,7 @@ pub fn bound(value: &Value, name: &str) -> Result<Value> {
     }
 }
 
-/// The filter `attr`, which never returns the member with that key.
+/// Jinja's filter `attr`: like `value.name`, but on a mapping it finds only methods, never a member of that name.
 pub fn attr(value: &Value, name: &str) -> Value {
     match value.kind() == ValueKind::Map && !has(value, name) {
         true => Value::UNDEFINED,

@@ -15,7 +15,7 @@ pub fn is_decimal(c: char) -> bool {
     c.is_number_decimal_digit()
 }
 
-/// The text with decimal digits of other scripts as the ASCII digits of their value. Python reads numbers so.
+/// The text with decimal digits of other scripts replaced by ASCII digits, as Python reads numbers.
 pub fn ascii_digits(text: &str) -> String {
     let ascii = |c: char| {
         if c.is_ascii() || !is_decimal(c) {

@@ -281,7 +281,7 @@ pub fn compare(left: &Value, right: &Value, operator: &str) -> Result<Option<Ord
     Err(fail(format!("'{operator}' not supported between instances of '{a}' and '{b}'")))
 }
 
-/// `repr(x)` of a float: the shortest digits that read back as x, with an exponent below 1e-4 and from 1e16 on.
+/// `repr(x)` of a float: the shortest digits that read back as x, with an exponent below 1e-4 and at 1e16 or more.
 pub fn float_repr(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
