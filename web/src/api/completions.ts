@@ -20,7 +20,7 @@ export type StreamEvents = {
   usage(usage: Usage): void
 }
 
-/** Returns when the answer is whole, or `signal` has ended it. Throws Failure. */
+/** Returns when the answer is complete, or `signal` has aborted it. Throws Failure. */
 export async function streamChat(body: Record<string, unknown>, events: StreamEvents, signal: AbortSignal): Promise<void> {
   let begun = false
   try {

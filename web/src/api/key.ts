@@ -1,4 +1,4 @@
-// The API key lives as long as the tab.
+// The API key, stored as long as the tab is open.
 
 const KEY = 'ingot.key'
 
@@ -15,11 +15,11 @@ export function keepKey(key: string): void {
     if (key) sessionStorage.setItem(KEY, key)
     else sessionStorage.removeItem(KEY)
   } catch {
-    // Then requests go without.
+    // Without storage, requests are sent without a key.
   }
 }
 
-/** Without a key of its own the browser sends what the page itself was opened with. */
+/** Without a stored key, the browser sends the credentials with which the page was opened. */
 export function authorization(): Record<string, string> {
   const key = readKey()
   return key ? { Authorization: `Bearer ${key}` } : {}

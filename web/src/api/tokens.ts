@@ -1,10 +1,10 @@
-// How many tokens a request would take in, asked of the server that would answer it.
+// The number of prompt tokens of a request, counted by the server that would answer it.
 import { BEYOND_CONTEXT } from './failure'
 import { authorization } from './key'
 
 export type TokenCount = { count: number; most: number }
 
-/** Infinite where the server says that it is too long without counting it all; null where there is nothing to say: no tokenizer, no template, no server. */
+/** Infinity if the text is too long to be counted; null if it cannot be: no tokenizer, no template, no server. */
 export async function countTokens(body: Record<string, unknown>, signal: AbortSignal): Promise<TokenCount | null> {
   const { model, messages, tools } = body
   try {

@@ -12,7 +12,7 @@ import { Welcome } from './Welcome'
 
 export function App() {
   const [, draw] = useReducer((n: number) => n + 1, 0)
-  const [sidebar, setSidebar] = useState(false) // on a narrow screen
+  const [sidebar, setSidebar] = useState(false) // whether it is open on a narrow screen
   const [settings, setSettings] = useState(false)
   useEffect(() => chat.subscribe(() => draw(undefined)), [])
   useEffect(() => void chat.loadModels(), [])
@@ -76,7 +76,7 @@ function Messages({ openSettings }: { openSettings: () => void }) {
   const [away, setAway] = useState(false)
   const { current, answering, failure } = chat
   const top = useRef(0)
-  // Told late: an answer may have grown since. Only going up is somebody's wish to stay there.
+  // The event comes late: an answer may have grown since. Only scrolling up means that the user wants to stay there.
   const onScroll = () => {
     const box = list.current!
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 60) follows.current = true
@@ -85,7 +85,7 @@ function Messages({ openSettings }: { openSettings: () => void }) {
     setAway(!follows.current)
   }
   const toEnd = () => list.current!.scrollTo({ top: list.current!.scrollHeight })
-  // What comes in is followed, until somebody scrolls up.
+  // Follow new text until the user scrolls up.
   useEffect(() => {
     if (follows.current) toEnd()
   })

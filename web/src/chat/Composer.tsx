@@ -9,7 +9,7 @@ export function Composer() {
   const [files, setFiles] = useState<Attachment[]>([])
   const area = useRef<HTMLTextAreaElement>(null)
   const chooser = useRef<HTMLInputElement>(null)
-  // As high as its text, up to a limit of the style sheet. The borders are part of its height, and not of its text's.
+  // As high as its text, up to the style sheet's limit. Its height includes the borders; scrollHeight does not.
   const fit = () => {
     const box = area.current!
     box.style.height = 'auto'
@@ -20,7 +20,7 @@ export function Composer() {
     addEventListener('resize', fit)
     return () => removeEventListener('resize', fit)
   }, [])
-  // Not where it would open a keyboard over half the screen.
+  // Not on touch screens, where focus would open a keyboard over half the screen.
   useEffect(() => {
     if (matchMedia('(hover: hover)').matches) area.current?.focus()
   }, [])
@@ -30,7 +30,7 @@ export function Composer() {
   const send = () => {
     if (empty) return
     chat.send(text, files)
-    if (answering) return // it has said why not
+    if (answering) return // send() has shown the reason
     setText('')
     setFiles([])
   }
@@ -46,7 +46,7 @@ export function Composer() {
     area.current?.focus()
   }
   const onKey = (event: KeyboardEvent) => {
-    // While a word is being composed (Japanese, Chinese …), Enter belongs to that.
+    // While an input method composes a word (Japanese, Chinese …), Enter belongs to the input method.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()

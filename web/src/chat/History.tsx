@@ -3,7 +3,7 @@ import { Icon } from '../look/Icon'
 import { chat } from './chat'
 import type { Conversation } from './conversation'
 
-/** Every word is somewhere in it. */
+/** Whether the conversation contains every word of `sought`. */
 function holds(conversation: Conversation, sought: string): boolean {
   const words = sought.toLowerCase().split(/\s+/).filter(Boolean)
   if (!words.length) return true
@@ -50,7 +50,7 @@ export function History({ sought, open }: { sought: string; open: (id: string) =
   )
 }
 
-/** Enter and leaving the field keep the name, Esc does not; an empty one changes nothing. */
+/** Enter or leaving the field saves the name, Esc discards it; an empty name changes nothing. */
 function TitleField({ conversation, close }: { conversation: Conversation; close: () => void }) {
   const field = useRef<HTMLInputElement>(null)
   const given = useRef(false)

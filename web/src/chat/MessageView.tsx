@@ -94,7 +94,7 @@ function pretty(json: string): string {
   try {
     return JSON.stringify(JSON.parse(json), null, 2)
   } catch {
-    return json // still coming, or not JSON
+    return json // incomplete so far, or not JSON
   }
 }
 

@@ -6,12 +6,12 @@ import { NUMBERS, readSettings, whyNoTools, type NumberName } from './settings'
 
 export function SettingsDialog({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
-  const [round, setRound] = useState(0) // fields are made anew by "Back to defaults"
+  const [round, setRound] = useState(0) // "Back to defaults" increments it, which recreates the fields
   const { settings } = chat
   const [key, setKey] = useState(readKey)
   useLayoutEffect(() => dialog.current!.showModal(), [])
 
-  // Kept as they are typed: there is nothing to forget to press.
+  // Saved while the user types: there is no button to forget.
   const change = (more: Partial<typeof settings>) => chat.setSettings({ ...chat.settings, ...more })
   const changeNumber = (name: NumberName, input: HTMLInputElement) => {
     if (!input.validity.valid) return

@@ -3,9 +3,9 @@ import { countTokens, type TokenCount as Count } from '../api/tokens'
 import type { Attachment } from './attachment'
 import { chat } from './chat'
 
-const PAUSE = 350 // ms without a key pressed
+const PAUSE = 350 // ms without a keystroke
 
-/** What the server would be sent now, in tokens, beside what the model takes in. */
+/** The number of tokens that a request would have now, next to the model's maximum. */
 export function TokenCount({ text, files }: { text: string; files: Attachment[] }) {
   const [count, setCount] = useState<Count | null>(null)
   const nothing = !text.trim() && !files.length

@@ -1,5 +1,5 @@
-// Text files that go with a message. They are kept apart from its words, so that the page can fold them;
-// the model reads them behind the words, each under its name.
+// Text files attached to a message. They are stored separately from its text, so that the page can fold them;
+// the model reads them after the text, each under its name.
 
 export type Attachment = { name: string; text: string }
 
@@ -9,12 +9,12 @@ const MOST_BYTES = 1 << 20
 export async function readAttachment(file: File): Promise<Attachment> {
   if (file.size > MOST_BYTES) throw new Error(`${file.name} has ${(file.size / (1 << 20)).toFixed(1)} MiB; a file may have one.`)
   const text = new TextDecoder().decode(await file.arrayBuffer())
-  // Bytes of pictures, archives and documents are no text of any language.
+  // Reject pictures, archives and documents, whose bytes are not text.
   if (/\0|\ufffd/.test(text)) throw new Error(`${file.name} is no text file in UTF-8.`)
   return { name: file.name.slice(0, 200) || 'text', text }
 }
 
-/** What the model gets. The fence is longer than any within. */
+/** The text that the model gets. The fence is longer than any inside the file. */
 export function withAttachments(content: string, files: Attachment[] | undefined): string {
   return [content, ...(files ?? []).map(({ name, text }) => {
     const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(run => run.length))

@@ -1,7 +1,7 @@
-// All that the page knows, and what can be done with it. Components draw it and call these; they keep
-// nothing but what is half typed.
+// The state of the page, and the operations on it. Components render the state and call the operations; they
+// only hold text that is being typed.
 //
-// One answer is under way at most. It goes on in its own conversation while another one is looked at.
+// At most one answer is in progress. It continues in its own conversation while the user looks at another one.
 import { streamChat, type Delta } from '../api/completions'
 import { asFailure, Failure } from '../api/failure'
 import { listModels, type Model } from '../api/json'
@@ -21,11 +21,11 @@ class Chat {
   models: Model[] = []
   answering: Answering | null = null
   failure: { conversation: string; failure: Failure } | null = null
-  notice = '' // for all to see
-  spoken = '' // for those who listen
-  heard: { conversation: string; message: string } | null = null // the answer that is read out
+  notice = '' // a visible notice
+  spoken = '' // a notice for screen readers
+  heard: { conversation: string; message: string } | null = null // the answer that screen readers read aloud
   storageFull = false
-  removed: Conversation[] = [] // by the last deletion; can be brought back until something else is done
+  removed: Conversation[] = [] // by the last deletion; can be restored until the next notice or answer
 
   private listeners = new Set<() => void>()
   private drawing = false
@@ -33,7 +33,7 @@ class Chat {
 
   constructor() {
     storage.onOtherTab((id, conversation) => {
-      if (this.answering?.conversation === id) return // ours is newer
+      if (this.answering?.conversation === id) return // this tab's is newer
       this.conversations = this.conversations.filter(one => one.id !== id)
       if (conversation) this.conversations.unshift(conversation)
       this.conversations.sort((a, b) => b.updated - a.updated)
@@ -48,7 +48,7 @@ class Chat {
     return () => this.listeners.delete(listener)
   }
 
-  /** Draws once a frame, however many tokens come. */
+  /** Renders once per frame, however many tokens arrive. */
   private changed() {
     if (this.drawing) return
     this.drawing = true
@@ -87,7 +87,7 @@ class Chat {
 
   open(id: string | null) {
     this.current = this.conversations.find(one => one.id === id) ?? emptyConversation()
-    this.heard = null // what was heard once is not read out again
+    this.heard = null // do not read an answer aloud again
     this.changed()
   }
 
@@ -129,7 +129,7 @@ class Chat {
     try {
       const read = importText(json)
       for (const conversation of read) {
-        // What is here stays.
+        // Existing conversations are kept.
         if (this.conversations.some(one => one.id === conversation.id)) conversation.id = newId()
         this.conversations.push(conversation)
         this.save(conversation)
@@ -159,7 +159,7 @@ class Chat {
     void this.answer(conversation)
   }
 
-  /** What tools gave back for the calls of the last message, in their order. */
+  /** Sends the results of the last message's tool calls, in the order of the calls. */
   sendResults(results: string[]) {
     const conversation = this.current
     const calls = conversation.messages.at(-1)?.toolCalls
@@ -168,20 +168,20 @@ class Chat {
     void this.answer(conversation)
   }
 
-  /** A new answer beside the last, or in the place of one that never came. */
+  /** Requests a new version of the last answer, or an answer to the last message if it has none. */
   again() {
     const conversation = this.current
     if (this.answering || !conversation.messages.length) return
     const last = conversation.messages.at(-1)
     if (last?.role === 'assistant') {
-      // What broke off before it said anything worth keeping is replaced.
+      // An answer that failed is replaced.
       if (last.ending === 'failed') this.cut(conversation, conversation.messages.length - 1)
       else branch(conversation, conversation.messages.length - 1)
     }
     void this.answer(conversation)
   }
 
-  /** A user's message is asked anew, beside what it was; the last answer gets another version; other messages are changed. */
+  /** Edits a message: a user's is sent as a new version, the last answer gets a new version, others are overwritten. */
   edit(id: string, text: string) {
     const conversation = this.current
     const at = conversation.messages.findIndex(message => message.id === id)
@@ -189,7 +189,7 @@ class Chat {
     if (!old || this.answering) return
     if (old.role === 'user') {
       branch(conversation, at)
-      if (at === 0 && conversation.title === titleOf(old.content)) conversation.title = '' // a given name stays
+      if (at === 0 && conversation.title === titleOf(old.content)) conversation.title = '' // a name that the user gave is kept
       return this.send(text, old.files)
     }
     const changed = { ...old, content: text, timing: undefined }
@@ -202,7 +202,7 @@ class Chat {
     this.changed()
   }
 
-  /** Another version of a message and of all that follows it. */
+  /** Shows another version of a message and of all that follows it. */
   turn(id: string, step: number) {
     const conversation = this.current
     if (this.answering?.conversation === conversation.id) return
@@ -211,7 +211,7 @@ class Chat {
     this.changed()
   }
 
-  /** Leaves out the oldest question and its answer from what is sent, and asks again. */
+  /** Stops sending the oldest question and its answer, and requests an answer again. */
   shorten() {
     const conversation = this.current
     const messages = conversation.messages
@@ -252,7 +252,7 @@ class Chat {
     this.save(conversation)
   }
 
-  /** What would be sent if this were asked now. */
+  /** The request that would be sent for this text now. */
   bodyWith(text: string, files: Attachment[]): Record<string, unknown> {
     const draft: Message = { id: '', role: 'user', content: text.trim(), files }
     return requestBody({ ...this.current, messages: [...this.current.messages, draft] }, { ...this.settings, model: this.model()?.id ?? '' })
@@ -261,7 +261,7 @@ class Chat {
   // ----------------------------------------------------------- an answer
 
   private async answer(conversation: Conversation) {
-    // A model that was chosen once and is gone is not asked for.
+    // If the chosen model no longer exists, model() is the first one.
     const body = requestBody(conversation, { ...this.settings, model: this.model()?.id ?? '' })
     const stop = new AbortController()
     let message: Message = { id: newId(), role: 'assistant', content: '', model: this.model()?.id }
@@ -305,11 +305,11 @@ class Chat {
     } catch (error) {
       const failure = asFailure(error)
       this.failure = { conversation: conversation.id, failure }
-      if (failure.way === 'settings') void this.loadModels() // others may be served by now
+      if (failure.way === 'settings') void this.loadModels() // the server may have other models now
       grown({ ending: 'failed' })
     }
     this.answering = null
-    // Of an answer that never began nothing stays.
+    // An answer that never began is removed.
     if (!message.content && !message.reasoning && !message.toolCalls && message.ending !== 'stop') {
       this.cut(conversation, conversation.messages.length - 1)
       dropEmpty(conversation)
@@ -319,7 +319,7 @@ class Chat {
   }
 }
 
-/** What a piece of the stream adds to a message; null: nothing. */
+/** The changes that a piece of the stream makes to a message; null: none. */
 function added(message: Message, delta: Delta): Partial<Message> | null {
   if (delta.tool_calls) {
     const calls: ToolCall[] = [...(message.toolCalls ?? [])]

@@ -1,4 +1,4 @@
-// What a conversation is, and reading one that somebody else wrote (an imported file, an older page).
+// The types of a conversation, and validation of those from elsewhere (an imported file, an older version of the page).
 
 import type { Attachment } from './attachment'
 
@@ -28,17 +28,17 @@ export type Message = {
   model?: string
 }
 
-/** What else was said at one place. */
+/** The versions of the conversation after one message. */
 export type Fork = {
-  after: string // the message before it; '': the beginning
+  after: string // id of the message before the versions; '': the beginning
   chosen: number
-  tails: Message[][] // all that follows there; that of the chosen one is in `messages`, and empty here
+  tails: Message[][] // the messages of each version; those of the chosen one are in `messages`, and its entry here is empty
 }
 
 export type Conversation = {
   id: string
   title: string
-  updated: number // ms of the epoch
+  updated: number // ms since the epoch
   from: number // messages before this one are no longer sent
   messages: Message[]
   forks?: Fork[]
@@ -46,7 +46,7 @@ export type Conversation = {
 }
 
 export function newId(): string {
-  // crypto.randomUUID is missing where a page comes over plain http from another machine.
+  // crypto.randomUUID is missing if the page comes over plain http from another machine.
   return Array.from(crypto.getRandomValues(new Uint8Array(9)), byte => byte.toString(36).padStart(2, '0')).join('')
 }
 
@@ -104,7 +104,7 @@ function readFork(value: unknown): Fork | null {
   return { after: text(value.after, 40), chosen, tails: tails as Message[][] }
 }
 
-/** What several messages are called by one name would be drawn and found wrongly: then all get new ones. */
+/** Whether several messages have the same id. They would be rendered and found wrongly, so all then get new ids. */
 function hasTwins(messages: Message[], forks: Fork[]): boolean {
   const ids = [...messages, ...forks.flatMap(fork => fork.tails.flat())].map(message => message.id)
   return new Set(ids).size < ids.length
@@ -124,7 +124,7 @@ function readMessage(value: unknown): Message | null {
   return message
 }
 
-/** Null if it is none. Nothing is taken but what is known, as what it should be. */
+/** Null if the value is not a conversation. Only known fields are read, each with its expected type. */
 export function readConversation(value: unknown): Conversation | null {
   if (!isObject(value) || !Array.isArray(value.messages)) return null
   const messages = value.messages.slice(0, 4096).map(readMessage)

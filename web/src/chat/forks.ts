@@ -1,6 +1,6 @@
-// Several versions of what follows at one place of a conversation: another answer, or a question that was asked in other
-// words. One is shown and sent, which is the conversation's `messages`; the others wait in its forks. A fork is found by the
-// message before it, so that those inside a version that waits are there again when it is shown.
+// Several versions of a conversation's continuation at one place: another answer, or a question in other words. One
+// version is shown and sent, in the conversation's `messages`; the others are stored in its forks. A fork is identified
+// by the message before it, so forks inside a stored version reappear when that version is shown.
 //
 //   messages   q1 a1 q2 a2'      forks   after q2: [a2, ·]     ·: the chosen one
 import type { Conversation, Fork, Message } from './conversation'
@@ -10,13 +10,13 @@ function forkAt(conversation: Conversation, index: number): Fork | undefined {
   return conversation.forks?.find(fork => fork.after === after)
 }
 
-/** Which version of how many stands at this message; null: there is one. */
+/** The number of the version shown at this message, and the number of versions; null: there is only one. */
 export function versionAt(conversation: Conversation, index: number): { number: number; of: number } | null {
   const fork = forkAt(conversation, index)
   return fork ? { number: fork.chosen + 1, of: fork.tails.length } : null
 }
 
-/** What stands from this message on waits from now on; a new version begins there, with nothing in it. */
+/** Stores this message and all after it as a version, and begins a new, empty version there. */
 export function branch(conversation: Conversation, index: number): void {
   let fork = forkAt(conversation, index)
   if (!fork) {
@@ -42,7 +42,7 @@ export function turn(conversation: Conversation, index: number, step: number): v
   conversation.from = Math.min(conversation.from, index)
 }
 
-/** A version that has nothing in it is none: the one before it is back. */
+/** Removes a version that is still empty, and shows the one before it. */
 export function dropEmpty(conversation: Conversation): void {
   const index = conversation.messages.length
   const fork = forkAt(conversation, index)

@@ -1,4 +1,4 @@
-// From a conversation to the body of a request.
+// Builds the body of a request from a conversation.
 import { withAttachments } from './attachment'
 import type { Conversation, Message } from './conversation'
 import { whyNoTools, type Settings } from './settings'
@@ -10,7 +10,7 @@ function apiMessage(message: Message): Record<string, unknown> {
   return { role: message.role, content: message.content || null, tool_calls: calls }
 }
 
-/** Asks for what follows the last message. */
+/** The request for the message after the last. */
 export function requestBody(conversation: Conversation, settings: Settings): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   if (settings.model) body.model = settings.model

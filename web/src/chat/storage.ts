@@ -1,6 +1,6 @@
-// Conversations and settings in localStorage, one item each, so that an answer that grows rewrites its
-// own conversation alone. A browser gives a site about 5 MB; what does not fit is said, and stays on the
-// page until that is closed.
+// Conversations and settings in localStorage, one item each, so that a growing answer rewrites only
+// its own conversation. Browsers give a site about 5 MB; if something does not fit, the page says so and
+// keeps it until the page is closed.
 import { readConversation, type Conversation } from './conversation'
 import { readSettings, type Settings } from './settings'
 
@@ -17,7 +17,7 @@ export function loadConversations(): Conversation[] {
       if (conversation) found.push(conversation)
     }
   } catch {
-    // No storage: an empty history.
+    // Without storage, the history is empty.
   }
   return found.sort((a, b) => b.updated - a.updated)
 }
@@ -30,7 +30,7 @@ function readItem(key: string): Conversation | null {
   }
 }
 
-/** False if there is no room. */
+/** Returns false if there is no room. */
 export function saveConversation(conversation: Conversation): boolean {
   try {
     localStorage.setItem(CONVERSATION + conversation.id, JSON.stringify(conversation))
@@ -44,11 +44,11 @@ export function removeConversation(id: string): void {
   try {
     localStorage.removeItem(CONVERSATION + id)
   } catch {
-    // It was not kept either.
+    // Without storage, it was not saved either.
   }
 }
 
-/** Calls back when another tab has changed a conversation; null: it is gone. */
+/** Calls `changed` when another tab has changed a conversation; null: it was removed. */
 export function onOtherTab(changed: (id: string, conversation: Conversation | null) => void): void {
   addEventListener('storage', event => {
     if (event.key?.startsWith(CONVERSATION)) changed(event.key.slice(CONVERSATION.length), readItem(event.key))
@@ -67,6 +67,6 @@ export function saveSettings(settings: Settings): void {
   try {
     localStorage.setItem(SETTINGS, JSON.stringify(settings))
   } catch {
-    // They last as long as the page.
+    // Without storage, they last as long as the page.
   }
 }

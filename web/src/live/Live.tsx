@@ -10,7 +10,7 @@ import { RequestTable } from './RequestTable'
 import { rateBetween, type ModelReport, type Rate, type Report } from './report'
 
 const PERIOD = 1000 // ms between reports
-const KEPT = 300 // rates, a model: five minutes
+const KEPT = 300 // rates per model: five minutes
 
 type State = { report: Report | null; rates: Map<string, Rate[]>; failure: Failure | null }
 
@@ -29,7 +29,7 @@ function usePolled(): State {
   useEffect(() => {
     let timer = 0, ended = false
     const poll = async () => {
-      // Nobody looks: the server need not count for us.
+      // Do not poll while the page is hidden.
       if (!document.hidden) {
         try {
           const report = await getJson<Report>('live.json')

@@ -8,13 +8,13 @@ export function duration(seconds: number): string {
   return seconds < 120 ? `${Number(seconds.toPrecision(3))} s` : `${Math.round(seconds / 60)} min`
 }
 
-/** A round number that is not below `value`. */
+/** The smallest round number that is not below `value`. */
 function roundUp(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(value, 1)))
   return [1, 2, 5, 10].map(step => step * unit).find(step => step >= value) ?? value
 }
 
-/** Seconds across: what there is, from one minute to five. */
+/** Width of a chart in seconds: that of the data, but at least one minute and at most five. */
 function span(rates: Rate[]): number {
   const seconds = rates.length ? rates[rates.length - 1].clock - rates[0].clock : 0
   return Math.min(300, Math.max(60, seconds))
@@ -62,7 +62,7 @@ export function FirstTokenChart({ rates }: { rates: Rate[] }) {
         <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
           {seen.map(rate => {
             const x = (1000 * (1 - (now - rate.clock) / width)).toFixed(1)
-            // A line without length: its round ends are a dot, whatever the picture is stretched to.
+            // A line of length zero: its round caps form a dot, however the picture is stretched.
             return <path d={`M${x},${(100 * (1 - rate.ttft / most)).toFixed(1)}h0`} />
           })}
         </svg>
@@ -72,7 +72,7 @@ export function FirstTokenChart({ rates }: { rates: Rate[] }) {
   )
 }
 
-/** Up to five edges of buckets, evenly spread. */
+/** Up to five bucket edges, evenly spaced. */
 function edges(from: number, buckets: number): number[] {
   const parts = [4, 3, 2].find(n => buckets % n === 0) ?? 1
   return Array.from({ length: parts + 1 }, (_, i) => from + (i * buckets) / parts)
@@ -80,7 +80,7 @@ function edges(from: number, buckets: number): number[] {
 
 export function Bars({ title, histogram }: { title: string; histogram: HistogramReport }) {
   const { bounds, counts, count, p50, p99 } = histogram
-  // Only the buckets that matter: from the first that holds something to the last.
+  // Show the buckets from the first to the last that are not empty, and one more on each side.
   const first = counts.findIndex(n => n > 0)
   const last = counts.length - 1 - [...counts].reverse().findIndex(n => n > 0)
   const from = Math.max(0, (first < 0 ? 0 : first) - 1)

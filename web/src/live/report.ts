@@ -1,4 +1,4 @@
-// What /live.json says (runtime/server/api/Live.cpp), and what follows from two of them.
+// The reports of /live.json (runtime/server/api/Live.cpp), and the rates between two of them.
 
 export type HistogramReport = { bounds: number[]; counts: number[]; count: number; sum: number; p50: number; p99: number }
 
@@ -23,7 +23,7 @@ export type ModelReport = {
   waiting: number
   kv_pages_used: number
   kv_pages: number
-  kv_pages_kept: number // free, but still holding a prefix that may come again
+  kv_pages_kept: number // available, but still holding a cached prefix
   preemptions: number
   steps: number
   prompt_tokens: number
@@ -40,7 +40,7 @@ export type ModelReport = {
 
 export type Report = { version: string; clock_s: number; draining: boolean; models: ModelReport[] }
 
-/** New tokens and prompt tokens a second, between two reports, and the mean wait for the first token of requests that got it. */
+/** New and prompt tokens per second between two reports, and the mean TTFT of requests that got their first token. */
 export type Rate = { clock: number; decode: number; prompt: number; ttft: number | null }
 
 export function rateBetween(old: Report | null, now: Report, name: string): Rate | null {
@@ -50,7 +50,7 @@ export function rateBetween(old: Report | null, now: Report, name: string): Rate
   const seconds = now.clock_s - old.clock_s
   const decode = after.generation_tokens - before.generation_tokens
   const prompt = after.prompt_tokens - before.prompt_tokens
-  // Counts that fall belong to another process, or to an engine that took the place.
+  // Counts that decrease are those of a new process, or of an engine that replaced the old one.
   if (seconds <= 0 || decode < 0 || prompt < 0) return null
   const begun = after.ttft.count - before.ttft.count
   const ttft = begun > 0 ? (after.ttft.sum - before.ttft.sum) / begun : null

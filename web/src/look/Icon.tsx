@@ -1,4 +1,4 @@
-// The few pictures on buttons, as strokes on a grid of 24. Decoration: the buttons have names of their own.
+// The icons of buttons, as strokes on a grid of 24. They are decoration: the buttons have their own labels.
 
 const PATHS = {
   plus: 'M12 5v14M5 12h14',

@@ -5,7 +5,7 @@ import { keepTheme, readTheme, type Theme } from './theme'
 const NEXT: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'auto' }
 const WORDS: Record<Theme, string> = { auto: 'as the system', light: 'light', dark: 'dark' }
 
-/** One button: as the system, light, dark, and round again. */
+/** A button that cycles through the system's theme, light and dark. */
 export function ThemeSwitch({ worded = false }: { worded?: boolean }) {
   const [theme, setTheme] = useState(readTheme)
   const change = () => {

@@ -1,4 +1,4 @@
-/** A sentence of the server's, in which `this` is code. */
+/** A sentence of the server, in which text in backquotes is code. */
 export function WithCode({ text }: { text: string }) {
   const parts = text.split(/`([^`\n]+)`/)
   return <>{parts.map((part, i) => (i % 2 ? <code>{part}</code> : part))}</>

@@ -1,7 +1,7 @@
-/** Copies text; false if the browser does not let us. */
+/** Copies text; returns false if the browser does not allow it. */
 export async function copyText(text: string): Promise<boolean> {
   try {
-    // Only there on https and localhost.
+    // Only available on https and localhost.
     await navigator.clipboard.writeText(text)
     return true
   } catch {

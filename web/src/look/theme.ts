@@ -1,4 +1,4 @@
-// Light, dark, or what the system says. The choice is an attribute of <html>; look/base.css has the colours.
+// Light, dark, or the system's theme. The choice is an attribute of <html>; look/base.css has the colours.
 
 export type Theme = 'auto' | 'light' | 'dark'
 
@@ -9,7 +9,7 @@ export function readTheme(): Theme {
   try {
     kept = localStorage.getItem(KEY)
   } catch {
-    // A browser that keeps nothing for us.
+    // The browser provides no storage.
   }
   return kept === 'light' || kept === 'dark' ? kept : 'auto'
 }
@@ -25,6 +25,6 @@ export function keepTheme(theme: Theme): void {
     if (theme === 'auto') localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, theme)
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, it lasts as long as the page.
   }
 }

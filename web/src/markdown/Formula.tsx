@@ -1,5 +1,5 @@
-// A formula, drawn by KaTeX as MathML: the browser's own, so that neither styles nor fonts come with it. KaTeX itself comes when
-// the first formula does. Until then, and where it is no formula after all, its source stands there.
+// A formula, converted by KaTeX to MathML, which the browser renders itself, so no styles or fonts are needed. KaTeX is
+// loaded with the first formula. Until then, and if the text is not a valid formula, its source is shown.
 import { useEffect, useRef } from 'preact/hooks'
 
 const MOST = 5000 // characters
@@ -14,8 +14,8 @@ export function Formula({ raw, tex, block }: { raw: string; tex: string; block: 
       loaded ??= import('katex')
       const katex = (await loaded).default
       if (gone || !place.current) return
-      const made = document.createElement('span') // what fails leaves the source where it is
-      // No links, no pictures, no macros that grow without end.
+      const made = document.createElement('span') // if rendering fails, the source stays
+      // No links, no pictures, no macros that expand without limit.
       katex.render(tex, made, { output: 'mathml', displayMode: block, throwOnError: true, strict: false, trust: false, maxExpand: 200, maxSize: 20 })
       place.current.replaceChildren(made)
     }
@@ -27,7 +27,7 @@ export function Formula({ raw, tex, block }: { raw: string; tex: string; block: 
 
 type FormulaToken = { type: 'formula'; raw: string; tex: string; block: boolean }
 
-/** $$…$$ and \[…\] on lines of their own; \(…\) and $…$ within one, where the dollars are no money: none beside a blank, no digit behind. */
+/** $$…$$ and \[…\] on their own lines; \(…\) and $…$ within one (not money: no blank inside, no digit after). */
 const DISPLAY = /^ {0,3}(?:\$\$([^$]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n|$)/
 const INLINE = /^(?:\$\$([^$\n]+?)\$\$|\\\(([^\n]+?)\\\)|\\\[([^\n]+?)\\\]|\$(?![\s$])((?:[^$`\n\\]|\\.)+?)(?<![\s\\])\$(?![\d$]))/
 
@@ -37,7 +37,7 @@ function tokenOf(found: RegExpExecArray | null, block: boolean): FormulaToken | 
   return tex ? { type: 'formula', raw: found[0], tex, block } : undefined
 }
 
-/** For marked's lexer. */
+/** Extensions for marked's lexer. */
 export const formulas = [
   {
     name: 'formula',

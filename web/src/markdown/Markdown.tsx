@@ -1,11 +1,11 @@
-// Markdown of a model, shown without ever becoming HTML text.
+// A model's Markdown, shown without ever being parsed as HTML.
 //
 //   text -- marked's lexer --> tokens -- here --> elements, made one by one
 //
-// What a model writes is not to be trusted: it repeats what it was given. There is no innerHTML to
-// reach, so nothing has to be cleaned: HTML in an answer is text, an image is a link to it (pages make
-// no outside requests), and a link is one only where it goes to http, https or mailto. Elements that
-// are already there stay while an answer grows, so that a selection survives.
+// A model's output cannot be trusted, because it may repeat its input. No innerHTML is used, so nothing
+// has to be sanitised: HTML in an answer is text, an image becomes a link to it (pages make no outside
+// requests), and only links to http, https or mailto become links. Existing elements are kept while an
+// answer grows, so that a selection survives.
 import './markdown.css'
 import { Component, type ComponentChild } from 'preact'
 import { Marked, type Token, type Tokens } from 'marked'
@@ -15,7 +15,7 @@ import { highlight } from './highlight'
 
 const marked = new Marked({ gfm: true, breaks: true, extensions: formulas })
 
-// The lexer escapes nothing, but its text tokens may hold entities that the writer meant as such.
+// The lexer does not decode entities, so its text tokens may contain some.
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', mdash: '—', ndash: '–', hellip: '…', times: '×' }
 
 export function unescapeEntities(text: string): string {
@@ -28,7 +28,7 @@ export function unescapeEntities(text: string): string {
 
 export function safeLink(target: string): string | null {
   try {
-    // The base is never reached by a name: what has no scheme is refused.
+    // Without a base URL, a target without a scheme is refused.
     const url = new URL(target)
     return ['http:', 'https:', 'mailto:'].includes(url.protocol) ? url.href : null
   } catch {
@@ -103,7 +103,7 @@ function List({ token }: { token: Tokens.List }) {
   return token.ordered ? <ol start={token.start === '' ? 1 : token.start}>{items}</ol> : <ul>{items}</ul>
 }
 
-// A page has one h1, and it is not a model's.
+// The page has its own h1, so headings of an answer begin at h2.
 function Heading({ depth, children }: { depth: number; children: ComponentChild }) {
   switch (depth) {
     case 1: return <h2>{children}</h2>
@@ -136,7 +136,7 @@ function lex(text: string): Token[] | null {
   try {
     return marked.lexer(text)
   } catch {
-    return null // deeper than the stack
+    return null // nested too deeply for the stack
   }
 }
 

@@ -1,6 +1,6 @@
-// Colours of code: one pass with one regular expression a language, made of the few parts in which languages
-// differ. It is no parser: what a part does not know stays plain. No part can match the same text in two ways,
-// so that a model's endless string costs no more than its length.
+// Syntax highlighting: one pass with one regular expression per language, built from the few parts in which languages
+// differ. It is not a parser: text that no part matches stays plain. No part can match the same text in two ways, so
+// the time for an unterminated string of a model is linear in its length.
 
 export type Piece = { kind: Kind | ''; text: string }
 type Kind = 'comment' | 'string' | 'number' | 'keyword' | 'name' | 'tag' | 'added' | 'removed'
@@ -52,7 +52,7 @@ const ALIASES: Record<string, string> = {
   rb: 'ruby', postgresql: 'sql', sqlite: 'sql', mysql: 'sql', xml: 'html', svg: 'html', patch: 'diff', scss: 'css',
 }
 
-const MOST = 50_000 // letters; longer code stays plain
+const MOST = 50_000 // characters; longer code stays plain
 
 const made = new Map<string, RegExp>()
 
@@ -78,7 +78,7 @@ function expression(language: string): RegExp | null {
 const MARKUP = /(?<comment><!--(?:[^-]|-(?!->))*(?:-->)?)|(?<tag><\/?[A-Za-z][\w:-]*|\/?>)|(?<string>"[^"<>]*"|'[^'<>]*')/g
 const DIFF = /^(?:(?<added>\+[^\n]*)|(?<removed>-[^\n]*)|(?<keyword>@@[^\n]*))/gm
 
-/** The code in pieces that together are the code. */
+/** Splits the code into pieces that, joined, are the code. */
 export function highlight(code: string, language: string): Piece[] {
   const name = language.trim().toLowerCase().split(/[\s,{:]/, 1)[0]
   const known = ALIASES[name] ?? name
