@@ -66,7 +66,7 @@ public:
   /// Consumes the bytes. `restart` means that they begin at byte 0 again, because the server does not support
   /// ranges. An error that the sink returns ends the transfer, and get() returns it.
   using Sink = std::function<Result<void>(std::span<const char> bytes, bool restart)>;
-  /// Fetches the bytes of a file from `from` on, in one attempt. A connection that breaks is an error; the
+  /// Fetches the bytes of a file, starting at `from`, in one attempt. A connection that breaks is an error; the
   /// caller, which keeps the bytes, knows where to resume (mayGoOn).
   Result<void> get(const Reference &reference, const RemoteFile &file, uint64_t from,
                    const Sink &sink);
@@ -86,7 +86,7 @@ private:
   /// Calls follow() until it succeeds or fails permanently.
   Result<HttpAnswer> ask(const HttpRequest &request, bool ownOnly, const Reference &reference,
                          const std::string &path);
-  /// Waits after attempt number `attempt`. Returns false if no attempt is left, or if the hub asks for too
+  /// Waits after attempt number `attempt`. Returns false if no attempt is left, or if the hub demands too
   /// long a wait.
   bool wait(const HttpAnswer &answer, int attempt);
   Error refusal(const HttpAnswer &answer, const Reference &reference,

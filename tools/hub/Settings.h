@@ -40,7 +40,7 @@ struct Settings {
   RetryPolicy retry;
 
   /// Reads the settings. Errors: E0179: the endpoint is not an http or https address; E0180: the token cannot
-  /// stand in a header.
+  /// be sent in a header.
   static Result<Settings> fromEnvironment();
 };
 

@@ -99,7 +99,7 @@ Result<void> survey(Patient &patient) {
   return {};
 }
 
-/// Returns the most memory that compilation takes, apart from the page cache (docs/models.md has the
+/// Returns the maximum memory that compilation takes, apart from the page cache (docs/models.md has the
 /// measurements). The checks run a plan of one layer over some prompts, the tokenizer is read as JSON trees,
 /// and each thread holds the bytes that it packs and writes at once. Weights are not included, since they
 /// stream through.

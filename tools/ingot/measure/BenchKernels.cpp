@@ -1,4 +1,4 @@
-//===- BenchKernels.cpp - ingot bench-kernels: each kernel alone -----------===//
+//===- BenchKernels.cpp - ingot bench-kernels: each kernel by itself -------===//
 //
 //   for each number of tokens        1 … 256: that many sequences decode; more: a prompt
 //     for each context               beyond the first, only attention

@@ -51,7 +51,7 @@ private:
   std::vector<std::vector<int32_t>> tables; ///< page table of each group
   std::vector<const int32_t *> tableOf;
   std::vector<StateSpan> spans;   ///< one per sequence, if the engine has fixed states
-  std::vector<StateWrite> writes; ///< each replaces a sequence's state version
+  std::vector<StateWrite> writes; ///< each replaces a sequence's snapshot
   BatchView view{};
 };
 

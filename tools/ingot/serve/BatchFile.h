@@ -47,7 +47,7 @@ private:
 class BatchOutput {
 public:
   /// Creates the file, or opens an existing one to resume. Errors, all with exit 3: E0121; E0141: it holds
-  /// something else; E0142: another process is using it.
+  /// lines that are not results; E0142: another process is using it.
   static Result<BatchOutput> open(const std::string &path);
   BatchOutput(BatchOutput &&other) noexcept;
   ~BatchOutput();

@@ -70,7 +70,7 @@ observe::Observers ServerLog::observers() const {
 void ServerLog::say(const std::string &words, const std::string &name,
                     observe::RequestLog::Fields fields) const {
   // The log has the event before a reader of stderr can act on it: a client that waits for
-  // "serving on" finds its requests behind the line of the start.
+  // "serving on" finds its requests after the line of the start.
   if (keepsEvents)
     log->event(name, std::move(fields));
   if (!onlyEvents)

@@ -220,7 +220,7 @@ private:
                  });
   }
 
-  /// Returns the seconds within which leaving clients leave: the mean duration of requests so far.
+  /// Returns the seconds within which clients disconnect, if they do: the mean duration of requests.
   double typical() const { return finished ? spent / double(finished) : 1.0; }
 
   void leave(size_t place, http::ClientLoop::Ticket ticket, Client &client) {
