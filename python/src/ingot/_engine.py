@@ -396,7 +396,7 @@ class Engine:
     # ------------------------------------------------------------------ text
 
     def encode(self, text: str, *, plain_prompt: bool = False) -> List[int]:
-        """The ids of a text. With `plain_prompt`, starts with BOS if the engine asks for one."""
+        """The ids of a text. With `plain_prompt`, starts with BOS if the engine adds one to prompts."""
         data = text.encode("utf-8", "surrogatepass")
         ids = ctypes.POINTER(ctypes.c_int32)()
         count = ctypes.c_size_t()

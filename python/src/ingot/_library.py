@@ -96,8 +96,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def suggesting(function: _Function) -> _Function:
-    """Makes a function's TypeError name the keyword that was probably meant. Python itself does so only from 3.13
-    on, and not in all cases."""
+    """Makes a function's TypeError name the keyword that was probably meant. Python itself does so only since
+    3.13, and not in all cases."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)

@@ -35,7 +35,7 @@ class Piece:
     choice: int = 0
     finish_reason: Optional[str] = None  # "stop", "length", "cancelled": the last piece of this choice
     stop_string: Optional[str] = None  # the stop string that ended it
-    logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: the chosen, the most probable
+    logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: first the chosen one
     prompt_tokens: int = 0
     cached_tokens: int = 0
     new_tokens: int = 0  # of this choice so far
@@ -130,7 +130,7 @@ class ModelInfo:
 class Options(TypedDict, total=False):
     """Options of a request. An option that is not given has the engine's default."""
 
-    max_tokens: int  # maximum of new ids; -1: as many as the context leaves
+    max_tokens: int  # maximum number of new ids; -1: as many as the context leaves
     min_tokens: int
     stop: Union[str, Sequence[str]]
     stop_ids: Sequence[int]

@@ -1,6 +1,6 @@
 """Engines stored elsewhere: fetched once per machine, verified by hash, kept where `ingot run` caches engines.
 
-fsspec knows S3, GCS, Azure, HTTP and others. It is imported only when an address needs it.
+fsspec supports S3, GCS, Azure, HTTP and others. It is imported only when an address needs it.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 def engine_path(engine: str, sha256: Optional[str] = None, cache: Optional[str] = None) -> pathlib.Path:
     """The engine's path on this machine.
 
-    `engine` is a path; an address that fsspec knows ("s3://models/m.ingot"); "sha256:…", an
+    `engine` is a path; an address that fsspec supports ("s3://models/m.ingot"); "sha256:…", an
     engine that was fetched before; or "cache:NAME-KEY", one that this machine compiled.
     `sha256` is the hash of the file. For an address without it, the hash is read from
     ADDRESS.sha256. For a path it is checked if given. Raises IngotError E0563, E0565, E0566, E0598, E0599.
@@ -100,7 +100,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
             os.rename(temporary, place)
         except IngotError:
             raise
-        except Exception as error:  # a store's package may raise anything
+        except Exception as error:  # an fsspec backend may raise anything
             raise IngotError(
                 3, "E0598", f"{address} cannot be fetched", f"{type(error).__name__}: {error}", "try it with fsspec.open(ADDRESS)"
             ) from error

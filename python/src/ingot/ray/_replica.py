@@ -24,7 +24,7 @@ class EngineReplica:
 
     async def __init__(self, settings: Dict[str, Any]) -> None:
         self._settings = ModelSettings(**settings)
-        self._silences = 0  # of health checks, consecutive
+        self._silences = 0  # consecutive health checks without an answer
         path = await asyncio.to_thread(engine_path, self._settings.engine, self._settings.sha256, self._settings.cache)
         self._upstream = await asyncio.to_thread(
             open_upstream, self._settings.kind, pathlib.Path(path), self._settings.name, alias_of(self._settings.engine),

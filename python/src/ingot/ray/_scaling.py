@@ -7,8 +7,8 @@ from ray.serve.config import AutoscalingContext
 
 
 def desired_replicas(now: int, requests: float, target_requests: float, kv: "list[float]", target_kv: float) -> float:
-    """As many replicas as bring requests per replica, and the mean use of KV pages, to
-    their targets; the larger number counts."""
+    """The number of replicas that brings both the requests per replica and the mean use of
+    KV pages down to their targets."""
     by_requests = requests / target_requests
     by_kv = now * (sum(kv) / len(kv)) / target_kv if kv else 0.0
     return max(by_requests, by_kv)
