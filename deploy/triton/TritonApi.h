@@ -180,7 +180,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request *reque
 TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *request,
                                                       const uint32_t index,
                                                       TRITONBACKEND_Input **input);
-/// Counts the outputs that the client asked for: all in the configuration if it named none.
+/// Counts the outputs that the client requested: all in the configuration if it named none.
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request *request,
                                                      uint32_t *count);
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *request,

@@ -15,7 +15,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* What no schema can say: values that exclude or need each other. */}}
+{{/* Rules that values.schema.json cannot express: values that exclude or require each other. */}}
 {{- define "ingot.check" -}}
 {{- if and .Values.model.checkpoint .Values.model.engine }}
 {{- fail "model.checkpoint and model.engine are both given: one is compiled, the other lies ready; leave one of them out" }}
@@ -65,8 +65,8 @@ seccompProfile:
 {{ .image.repository }}:{{ .image.tag | default .top.Chart.AppVersion }}
 {{- end }}
 
-{{/* Compiles into the volume under a hash of what the checkpoint holds; whoever comes second finds it there. The link
-     is made when the engine is whole, and is what is served. */}}
+{{/* Compiles into the volume, under a hash of the checkpoint's content; a second pod finds the engine there. The link
+     is made when the engine is complete, and pods serve the link. */}}
 {{- define "ingot.compileContainer" -}}
 - name: compile
   image: {{ include "ingot.image" (dict "image" .Values.compilerImage "top" .) }}
