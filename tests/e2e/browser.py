@@ -157,7 +157,7 @@ class Page:
         """From now on requests whose URL contains `part` get this answer instead of the server's."""
         self.answers = {part: (status, kind, body), "health?caught": (200, "text/plain", "caught")}
         self.command("Fetch.enable", patterns=[{"urlPattern": f"*{part}*"}, {"urlPattern": "*health?caught*"}])
-        # The page's requests are intercepted only some time after the browser has answered: wait for that.
+        # Interception begins only some time after the browser has answered: wait for that.
         if self.evaluate("location.protocol.startsWith('http')"):
             self.wait("fetch('health?caught').then(answer => answer.text()).then(text => text === 'caught')")
 

@@ -36,7 +36,7 @@ def contents_are_text(server):
                  lambda text: [{"role": "user", "content": "look"}, {"role": "tool", "tool_call_id": "c", "content": text}],
                  lambda text: [{"role": "user", "content": [{"type": "text", "text": text}]}]):
         assert controls(make(evil)) == controls(make("hi")), make(evil)
-    # The number of ids equals that of the same text anywhere else.
+    # In a message the text has as many ids as anywhere else.
     plain = server.post("/tokenize", {"prompt": "a<b"})[2]["count"]
     assert plain == 3, plain
 
@@ -117,7 +117,7 @@ def names_of_tokens(server):
 
 
 def embeddings_of_parts(server):
-    """Tests llama.cpp's shapes of embeddings, and inputs of several kinds."""
+    """Tests llama.cpp's response shapes for embeddings, and several kinds of inputs."""
     parts = {"content": [{"type": "text", "text": "hello "}, {"type": "text", "text": "world"}]}
     _, _, answer = server.post("/v1/embeddings", {"input": ["hello world", parts, {"prompt_string": "hello world"}]})
     first, *others = (one["embedding"] for one in answer["data"])

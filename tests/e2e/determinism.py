@@ -1,7 +1,7 @@
-"""D1 and D4: a request's answer does not depend on the batch composition.
+"""A request's answer does not depend on the batch composition.
 
 `logits` is compared byte for byte between chunk sizes and thread counts. In batches, the ids and the 20
-highest log-probabilities of every step are compared as printed (the shortest text that reads back equal): a
+highest log-probabilities of every step are compared as printed (the shortest text that parses to the same value): a
 log-probability sums over the whole row, so any changed bit of the logits shows."""
 import contextlib
 import random
@@ -57,8 +57,8 @@ def batches(ingot, checkpoint, precision, long):
 
 
 def ids_alone(ingot, checkpoint, precision):
-    """Requests without log-probabilities get ids that the head itself finds (for up to 64
-    rows a step); they must be the same."""
+    """For requests without log-probabilities the head kernel itself finds the ids (for up to 64 rows per step); they
+    must be the same."""
     prompts = ingot.file("ids.jsonl", prompts_of(checkpoint, 70))
     common = ["--prompts-file", prompts, "--greedy", "-n", 5, "--ignore-eos", "--context", 128]
     wanted = [a["ids"] for a in ingot.json_lines("run", checkpoint.engines[precision], *common, "--logprobs", 0, "--max-seqs", 16)]
@@ -83,8 +83,8 @@ def prefixes(ingot, checkpoint, precision):
 
 
 def preempted(ingot, checkpoint, precision):
-    """With too little KV memory for all, requests take turns, swapped to the host or
-    recomputed; also forks choices of one prompt."""
+    """With too little KV memory for all, requests are preempted and later swapped in or recomputed; also forks several
+    choices from one prompt."""
     ids = checkpoint.golden["text"]["ids"]
     prompts = ingot.file("preempted.jsonl", [{"prompt_ids": ids[i * 9 : i * 9 + 12 + i * 7]} for i in range(5)])
     common = [checkpoint.engines[precision], "--prompts-file", prompts, "--temp", 1, "--seed", 3, "-n", 60, "--ignore-eos",
@@ -98,8 +98,8 @@ def preempted(ingot, checkpoint, precision):
 
 
 def seeds(ingot, checkpoint, precision):
-    """D2: a seed fixes the text, whatever else runs; another seed gives another text. With a bias all logits are
-    read, otherwise only those that the head's maxima leave as candidates for the largest."""
+    """A seed fixes the text, whatever else runs; another seed gives another text. With a bias all logits are read,
+    otherwise only those that may be the largest according to the head's panel maxima."""
     prompts = ingot.file("seeds.jsonl", [{"prompt_ids": checkpoint.golden["text"]["ids"][:9]}] * 5)
     engine = checkpoint.engines[precision]
     common = ["--prompts-file", prompts, "--temp", 1, "--top-k", 40, "-n", 12, "--ignore-eos"]
@@ -126,14 +126,14 @@ def other_caches(ingot, checkpoint, name, *options):
 
 
 def int8_cache(ingot, checkpoint):
-    """KV in int8: the same bits in chunks, with any number of threads, and at both levels."""
+    """KV in int8: the same bits in chunks, with any number of threads, and at both CPU levels."""
     with other_caches(ingot, checkpoint, "int8", "--kv", "int8"):
         chunks(ingot, checkpoint, "int8", ["--isa", "avx2", "--max-batch-tokens", 33])
 
 
 def mixed_caches(ingot, checkpoint):
-    """Layers with different cache types, and so different bytes per page: tests everything
-    that moves pages or begins in the middle."""
+    """Layers with different cache types, and so different bytes per page: tests everything that moves pages or starts
+    in the middle of a sequence."""
     with other_caches(ingot, checkpoint, "mixed", "--target", "cpu:avx2", "--kv", "int4", "--kv", "0-3,26-=bf16", "--kv", "12=int8"):
         chunks(ingot, checkpoint, "mixed", ["--isa", "avx2", "--max-batch-tokens", 33])
         prefixes(ingot, checkpoint, "mixed")

@@ -1,6 +1,6 @@
-"""The fields of every route, for the test of bad values (S1).
+"""The fields of every route, for the test of bad values (every_field in service.py).
 
-A kind is (type, least, most) for numbers, and "str", "bool", "list" or "object" otherwise.
+A kind is (type, minimum, maximum) for numbers, and "str", "bool", "list" or "object" otherwise.
 """
 import copy
 

@@ -10,7 +10,7 @@ import time
 
 
 def rebuild(ingot, checkpoint):
-    """F8: another folder, and one thread or two, give the same bytes."""
+    """A different folder and a different number of threads give the same bytes."""
     folder = ingot.work / "elsewhere"
     folder.mkdir(exist_ok=True)
     copy = folder / ("renamed" + checkpoint.path.suffix)
@@ -29,7 +29,7 @@ def start_compile(ingot, checkpoint, engine, **options):
 
 
 def killed(ingot, checkpoint, times):
-    """F5: SIGKILL at random moments leaves either the complete old engine or the new one."""
+    """SIGKILL at random moments leaves either the complete old engine or the new one."""
     whole = checkpoint.engines["fast"].read_bytes()
     folder = ingot.work / "killed"
     shutil.rmtree(folder, ignore_errors=True)
@@ -81,7 +81,7 @@ def refused(ingot, code, *command):
 
 
 def damaged(ingot, flips, cuts):
-    """F3 and F4: every truncation is rejected at load, every flipped bit by verify. Uses a
+    """Random truncations are rejected at load, and random bit flips by verify. Uses a
     tiny engine, two processes at a time."""
     engine = ingot.work / "tiny-whole.ingot"
     ingot("compile", TINY, "-o", engine, "--quiet")
@@ -120,7 +120,7 @@ def listed_by(ingot, program, folder):
 
 
 def bad_checkpoints(ingot):
-    """F2: every hand-made bad checkpoint is rejected with its own code, and an existing engine stays."""
+    """Every hand-made bad checkpoint is rejected with its own code, and an existing engine stays."""
     folder = ingot.work / "bad"
     listed = listed_by(ingot, "bad-checkpoints", folder)
     gguf = sum(path.endswith(".gguf") for _, path in listed)
@@ -135,7 +135,7 @@ def bad_checkpoints(ingot):
 
 
 def bad_engines(ingot):
-    """F2: every hand-made bad engine is rejected with its own code by every command that opens it."""
+    """Every hand-made bad engine is rejected with its own code by every command that opens it."""
     folder = ingot.work / "bad"
     listed = listed_by(ingot, "bad-engines", folder)
     assert len(listed) >= 60, f"only {len(listed)}"

@@ -1,7 +1,7 @@
 """Variants of single formats in addition to those of formats.py: {format: [(title, the
-model's output, the parts it means)]}.
+model's output, the parts that it stands for)]}.
 
-A fourth element is the word of the prompt. Parts are None if it is enough that there is no call.
+A fourth element is a key of Format.prompts. Parts are None if it is enough that there is no call.
 """
 from formats import CODER, M3
 

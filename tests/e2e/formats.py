@@ -20,7 +20,7 @@ class Format:
     before: bool = True  # text may come before calls
     after: bool = True  # and after them
     several: bool = True  # an answer may have several calls
-    forced: bool = True  # grammars write calls as the model does; False: with other whitespace or quotes
+    forced: bool = True  # the grammar writes calls as the model does; False: with other whitespace or quotes
     verbatim: bool = True  # what is not a call is content, including marks; False: the answer is a sequence of messages
     prose: tuple = ()  # marks of calls that may occur in ordinary text
     think: tuple = ()  # marks around reasoning; (): the model does not reason
@@ -209,8 +209,8 @@ FORMATS = [
     Format("functiongemma", marks(around("<start_function_call>", "<end_function_call>", gemma_call("<escape>")), ""), arguments="gemma",
            special="<start_function_call> <end_function_call> <escape> <start_of_turn>", also="<start_of_turn>",
            prose=("<start_function_call>", "<end_function_call>")),
-    # With its control tokens, where <|call|> and <|return|> end an answer, and without, so
-    # that several messages can follow each other.
+    # Once with its control tokens, where <|call|> and <|return|> end an answer, and once without, so that several
+    # messages can follow each other.
     Format("harmony", HARMONY, special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False, after=False,
            several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("harmony-text", HARMONY, plain="<|end|>", verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),

@@ -48,7 +48,7 @@ def greedy(ingot, checkpoint, precision):
         if same == len(wanted):
             continue
         if answer["finish_reason"] == "stop" and same == len(got) == len(wanted) - 1:
-            continue  # the golden ends with the stop id, which our answer does not contain
+            continue  # the golden answer ends with the stop id, which ours does not contain
         margin = case["margin"][same]
         assert margin < MARGIN[precision], (
             f"{case['prompt']!r}: id {same} is {got[same] if same < len(got) else 'missing'}, expected {wanted[same]} "
@@ -58,7 +58,7 @@ def greedy(ingot, checkpoint, precision):
 
 
 def run_alone(ingot, checkpoint, precision):
-    """A prompt on the command line gives the same answer as in the file's batch."""
+    """A prompt on the command line gives the same answer as in a batch from a file."""
     case = checkpoint.golden["greedy"][0]
     answer = ingot.json("run", checkpoint.engines[precision], case["prompt"], "--greedy", "-n", 8)
     in_batch = ingot.json_lines("run", checkpoint.engines[precision], "--prompts-file",

@@ -412,8 +412,8 @@ class Checks:
         page.size(1280, 800)
 
     def live(self, server):
-        """Uses a server of its own, with room for answers so long that a fast machine does
-        not finish them before they are inspected."""
+        """Uses a separate server with a context so long that even a fast machine does not finish an answer before it is
+        inspected."""
         url = f"http://127.0.0.1:{server.port}/"
         page = self.browser.open(url + "live", height=1000)
         page.wait("document.querySelector('#requests')")

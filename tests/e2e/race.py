@@ -1,13 +1,13 @@
 """256 streams against a server under TSan, 64 of which disconnect, while it is scraped and
-its engine is swapped [S18].
+its engine is swapped.
 
   race.py --ingot build/tsan/bin/ingot --engine tiny.ingot --work build/soak [--minutes 5]
 
 The engine is the runtime tests' (build/tsan/bin/write-test-engine PATH). Its steps take microseconds, so the code
-that runs is mostly the server, the scheduler and everything between. Answers are checked too: streams that stay get
-the answer that each got alone. Every engine serves for some seconds before the next one replaces it. Every third
-engine, and the last, is inspected with all clients idle: it must hold no page. The Rust parts (tokenizer, grammars),
-OpenSSL and the engine's kernels are not instrumented; tsan.supp says what that hides.
+that runs is mostly the server, the scheduler and everything between. Answers are checked too: streams that stay get the
+answer that each got when run by itself. Every engine serves for some seconds before the next one replaces it. Every
+third engine, and the last, is inspected with all clients idle: it must hold no page. The Rust parts (tokenizer,
+grammars), OpenSSL and the engine's kernels are not instrumented; tsan.supp says what that hides.
 """
 import argparse
 import json

@@ -3,7 +3,7 @@
 A step is a GET or a POST with the parts of the answer that its client reads:
   has       {path: pattern}: in the JSON; a path is keys and indices with dots, a pattern is searched for
   lines     in lines of JSON (Ollama): {"each": {path: pattern}, "last": {…}, "text": path}
-  events    in server-sent events up to [DONE], or to the end with "done": false: the same
+  events    as for lines, in server-sent events up to [DONE] (with "done": false, up to the end)
   status    default 200
 `text` is the path of what the client shows: joined, it must not be empty. "{model}" is the model's name.
 """

@@ -23,7 +23,8 @@ def said(done):
 
 
 def little_memory(ingot, checkpoint):
-    """Any `ulimit -v` gives an answer or an error. Below what the engine states, it is E0502 with the sum."""
+    """Under any `ulimit -v` there is an answer or an error. Below the memory that the engine states, the error is E0502
+    with the sum."""
     engine, context = checkpoint.engines["fast"], 2048
 
     def limited(mebibytes, *command, stdin=subprocess.DEVNULL):
@@ -113,7 +114,7 @@ def interrupted_compile(ingot, checkpoint, times):
 
 
 class Screen:
-    """A program on a terminal of its own, with the modes from before it started."""
+    """A program on its own terminal, and the terminal modes from before it started."""
 
     def __init__(self, *command):
         try:

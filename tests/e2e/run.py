@@ -34,7 +34,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 class Real:
-    """The real checkpoints: their answers, and with SmolLM2 what a user meets around a model."""
+    """The real checkpoints: their answers, and with SmolLM2 also everything else a user meets."""
 
     def __init__(self, options):
         self.only, self.checkpoints = options.only, options.checkpoints.resolve()
@@ -58,7 +58,7 @@ class Real:
                 engine_page.add(*self.last, self.pictures)
 
     def add_alone(self, long):
-        """Checks that say how long something may take, or that send signals: nothing else may run."""
+        """Checks that limit how long something may take, or that send signals: nothing else may run."""
         if self.last:
             terminal.add(*self.last)
             resources.add(*self.last, long)

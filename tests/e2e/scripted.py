@@ -51,7 +51,7 @@ class Case:
     routes: tuple = ROUTES
     counted: range | None = None  # expected tokens of reasoning
     everywhere: bool = False  # on all of its routes, whatever the format
-    words: bool = False  # in tokens that hold parts of marks
+    words: bool = False  # written in tokens that contain parts of marks
     request: dict = dataclasses.field(default_factory=dict)
     must: object = None  # a function that asserts further properties of the answer
 

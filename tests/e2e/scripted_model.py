@@ -31,9 +31,9 @@ def byte_letters():
 
 
 class ScriptedModel:
-    """`special` and `plain`: added tokens, control tokens and ordinary ones. `closers`: ids that are preferred
-    where a grammar forbids the script's id, so that a forced answer ends. A colon, a comma and values are
-    preferred to blanks, so that it ends soon."""
+    """`special` and `plain`: the added tokens, which are control tokens and ordinary ones. `closers`: ids that are
+    preferred where a grammar forbids the script's id, so that a forced answer ends. A colon, a comma and values are
+    preferred to spaces, so that it ends soon."""
 
     def __init__(self, template, special=(), plain=()):
         self.template, self.special, self.plain = template, [END, *special], list(plain)

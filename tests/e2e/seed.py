@@ -1,5 +1,5 @@
-"""Weights generated from a seed: packed (`--weights random`) and generated at load (`--weights seed`), they are
-the same numbers; a shape of a billion parameters is a file of a few megabytes; and it takes the stated memory.
+"""Weights generated from a seed: packed (`--weights random`) and generated at load (`--weights seed`), they are the
+same numbers; an engine of a billion parameters is a file of a few megabytes; and it takes the stated memory.
 """
 import json
 import shutil

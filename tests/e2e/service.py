@@ -1,6 +1,6 @@
 """Tests `ingot serve` with real clients: the official openai and anthropic packages, and clients that misbehave.
 
-Names in brackets are the tests of the acceptance list (docs/serving.md).
+docs/serving.md (Promises) lists what they guarantee.
 """
 import concurrent.futures
 import json
@@ -83,7 +83,7 @@ def openai_client(server):
 
 
 def openai_async(server):
-    """Sixteen concurrent streams through the asynchronous client: each gets the answer that it gets alone."""
+    """Sixteen concurrent streams through the asynchronous client: each gets the answer that it gets by itself."""
     import asyncio
     import openai
 
@@ -252,7 +252,7 @@ def tools(server):
 
 
 def every_field(server):
-    """[S1] Every field of every route with every bad value: 200, or 400 that names the field."""
+    """Every field of every route with every bad value: 200, or 400 that names the field."""
     count, wrong = 0, []
     connection = server.connect()
     for path, base, table in fields.ROUTES:
@@ -275,7 +275,7 @@ def every_field(server):
 
 
 def never_fits(server):
-    """[S7] A request that can never fit is refused at once, with the numbers."""
+    """A request that can never fit is refused at once, with the numbers."""
     start = time.monotonic()
     for body in ({"prompt": "a", "max_tokens": 100_000}, {"prompt": [500] * 9000, "max_tokens": 1}):
         status, _, answer = server.post("/v1/completions", body)
@@ -286,7 +286,7 @@ def never_fits(server):
 
 
 def leaving(server, streams, leavers):
-    """[S3] Some of many streams disconnect at random moments: the others stay exact, and all KV pages are freed."""
+    """Some of many streams disconnect at random moments: the others stay exact, and all KV pages are freed."""
     prompts = [words(12, 1000 + i) for i in range(streams)]
     expected = {}
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -312,7 +312,7 @@ def leaving(server, streams, leavers):
 
 
 def cancelled_at_once(server):
-    """[S3] A client that disconnects frees its sequence slot within a step."""
+    """A client that disconnects frees its sequence slot within a step."""
     times = []
     for i in range(5):
         stream = Stream(server, PROMPT, max_tokens=3000, ignore_eos=True)
@@ -326,7 +326,7 @@ def cancelled_at_once(server):
 
 
 def overload(ingot, engine):
-    """[S5] Ten times the queue at once: the excess gets 429 with Retry-After, quickly; the rest is answered."""
+    """Ten times the queue at once: the excess gets 429 with Retry-After, quickly; the rest is answered."""
     running, queue = 4, 8
     with Server(ingot, engine, "--max-seqs", running, "--queue", queue) as server:
         server.complete(PROMPT, max_tokens=4)
@@ -355,7 +355,7 @@ def overload(ingot, engine):
 
 
 def squeezed(ingot, engine, count):
-    """[S6] Several times more KV requested than exists: all requests progress, and preemption changes no token."""
+    """Several times more KV requested than exists: all requests progress, and preemption changes no token."""
     source = random.Random(6)
     jobs = [(words(source.randint(20, 160), k), source.randint(40, 160), 1 + k % 3) for k in range(count)]
 
@@ -381,7 +381,7 @@ def squeezed(ingot, engine, count):
 
 
 def drained(ingot, engine):
-    """[S8] SIGTERM: running requests finish, queued and new ones get 503, exit 0; a second SIGTERM ends it at
+    """SIGTERM: running requests finish, queued and new ones get 503, exit 0; a second SIGTERM ends it at
     once."""
     with Server(ingot, engine, "--max-seqs", 4) as server:
         streams = [Stream(server, words(10, i), max_tokens=150, ignore_eos=True) for i in range(8)]
@@ -422,7 +422,7 @@ def drained(ingot, engine):
 
 
 def restarted(ingot, engine):
-    """[S9] After SIGKILL: ready again within 2 s, with the same answers."""
+    """After SIGKILL: ready again within 2 s, with the same answers."""
     with Server(ingot, engine) as server:
         first = server.complete(PROMPT, max_tokens=16)["choices"][0]["text"]
         Stream(server, PROMPT, max_tokens=3000)
@@ -462,7 +462,7 @@ def swapped(ingot, engine, other):
 
 
 def hung(ingot, engine):
-    """[S11] A step beyond its limit: requests in progress get 503 engine_error, /health
+    """A step beyond its limit: requests in progress get 503 engine_error, /health
     returns 503, the server ends with exit code 4."""
     long = [500 + k for k in range(1900)]  # in steps of up to a tenth of a second, each longer than the limit
     with Server(ingot, engine, "--step-limit", 0.005) as server:
@@ -482,7 +482,7 @@ def hung(ingot, engine):
 
 
 def suspended(ingot, engine):
-    """[S11] A suspended process is not a hanging one: the watchdog does not count that time."""
+    """A suspended process is not a hanging one: the watchdog does not count that time."""
     with Server(ingot, engine, "--step-limit", 1.5) as server:
         expected = server.complete(PROMPT, max_tokens=200, ignore_eos=True)["choices"][0]["text"]
         stream = Stream(server, PROMPT, max_tokens=200, ignore_eos=True)
@@ -499,8 +499,8 @@ def suspended(ingot, engine):
 
 
 def many_embeddings(server):
-    """As many inputs as OpenAI allows, which is more than the queue holds: each result is
-    as alone, and others are served meanwhile."""
+    """As many inputs as OpenAI allows, which is more than the queue holds: each result is the same as by itself, and
+    other requests are served meanwhile."""
     source = random.Random(5)
     inputs = [[source.randrange(100, 40_000) for _ in range(source.randint(1, 3))] for _ in range(2048)]
     refused = server.metric("ingot:requests_refused_total")
@@ -531,13 +531,13 @@ def many_embeddings(server):
 
 
 def keyed(ingot, engine):
-    """[S15] With keys, only /health answers without one."""
+    """With keys, only /health answers without one."""
     with Server(ingot, engine, "--api-key", "secret-1", "--api-key", "secret-2") as server:
         routes = [("GET", p) for p in ("/v1/models", "/metrics", "/version", "/", "/live.json")]
         routes += [("POST", path) for path, _, _ in fields.ROUTES]
         for method, path in routes:
             wrong = ({"Authorization": "Bearer wrong"}, {"Authorization": "Bearer secret-"}, {"x-api-key": "secret-11"})
-            for headers in ({}, *(wrong if path in ("/v1/models", "/v1/completions") else ())):  # more guesses wait longer
+            for headers in ({}, *(wrong if path in ("/v1/models", "/v1/completions") else ())):  # too many are delayed
                 status = server.request(method, path, {} if method == "POST" else None, headers=headers)[0]
                 assert status == 401, f"{method} {path} with {headers}: {status}"
         assert server.get("/health")[0] == 200
@@ -558,18 +558,18 @@ def add(suite, ingot, checkpoint, long):
             replay.add(suite, server)
             suite.check("serve: beam search and contrastive search", lambda: searches(server))
             suite.check("serve: 2,048 embeddings in one request", lambda: many_embeddings(server))
-            suite.check("serve: every field with every bad value [S1]", lambda: every_field(server))
-            suite.check("serve: what never fits [S7]", lambda: never_fits(server))
-            suite.check("serve: a client that leaves frees its place [S3]", lambda: cancelled_at_once(server))
-            suite.check("serve: 64 streams, 16 leave [S3]" if not long else "serve: 256 streams, 64 leave [S3]",
+            suite.check("serve: every field with every bad value", lambda: every_field(server))
+            suite.check("serve: what never fits", lambda: never_fits(server))
+            suite.check("serve: a client that leaves frees its place", lambda: cancelled_at_once(server))
+            suite.check("serve: 64 streams, 16 leave" if not long else "serve: 256 streams, 64 leave",
                         lambda: leaving(server, *((256, 64) if long else (64, 16))))
     except AssertionError as error:
         suite.check("serve: starts and ends", lambda why=error: (_ for _ in ()).throw(why))
-    suite.check("serve: ten times the queue [S5]", lambda: overload(ingot, engine))
-    suite.check("serve: more KV asked for than there is [S6]", lambda: squeezed(ingot, engine, 48 if long else 16))
-    suite.check("serve: SIGTERM drains [S8]", lambda: drained(ingot, engine))
-    suite.check("serve: SIGKILL and again [S9]", lambda: restarted(ingot, engine))
+    suite.check("serve: ten times the queue", lambda: overload(ingot, engine))
+    suite.check("serve: more KV asked for than there is", lambda: squeezed(ingot, engine, 48 if long else 16))
+    suite.check("serve: SIGTERM drains", lambda: drained(ingot, engine))
+    suite.check("serve: SIGKILL and again", lambda: restarted(ingot, engine))
     suite.check("serve: an engine is swapped under load", lambda: swapped(ingot, engine, other))
-    suite.check("serve: a step that does not end [S11]", lambda: hung(ingot, engine))
-    suite.check("serve: a server that was stopped for a while [S11]", lambda: suspended(ingot, engine))
-    suite.check("serve: keys [S15]", lambda: keyed(ingot, engine))
+    suite.check("serve: a step that does not end", lambda: hung(ingot, engine))
+    suite.check("serve: a server that was stopped for a while", lambda: suspended(ingot, engine))
+    suite.check("serve: keys", lambda: keyed(ingot, engine))

@@ -15,7 +15,7 @@ def nothing(*_):
 
 
 def default_in_children():
-    """Call it at the start, in the main thread. This process goes on ignoring what it ignored."""
+    """Call it at the start, in the main thread. This process keeps ignoring the signals that it ignored before."""
     for number in SENT:
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, nothing)

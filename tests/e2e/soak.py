@@ -1,4 +1,4 @@
-"""The soak test: hours of mixed load on `ingot serve`, and the properties that must not drift meanwhile [S10].
+"""The soak test: hours of mixed load on `ingot serve`, and the properties that must not drift meanwhile.
 
   soak.py --ingot build/bin/ingot --checkpoints build/checkpoints --work build/soak --report build/soak/soak.json [--minutes 120]
 
@@ -11,11 +11,11 @@ in the middle, 1 % send invalid requests. Now and then the load stops, and these
   descriptors, threads, KV pages in use, requests in progress: their values at the start, or zero
   speed       the same burst (`bench-serve`, whose client costs little) on this server and on a freshly started one,
               alternating: the machine's own speed drifts by more than the effect, and affects both
-  answers     a fixed set of greedy requests, also part of the load: each answer is the first one, to the byte
+  answers     a fixed set of greedy requests, also part of the load: each answer equals the first one, byte for byte
 
 The report has every sample. A slope comes with its 95 % interval (as if rests were
-independent): the check fails if the whole interval is beyond the bar, and reports `open` if
-the interval contains the bar, as after short runs and on busy machines.
+independent): the check fails if the whole interval is beyond the limit, and reports `open` if the interval contains the
+limit, as after short runs and on busy machines.
 """
 import argparse
 import json
@@ -287,7 +287,7 @@ def verdict(line, bar):
 
 
 def judge(samples, minutes, load):
-    """The report: figures, and for each bar `holds`, `open` or `fails`."""
+    """The report: figures, and for each limit `holds`, `open` or `fails`."""
     warm = [s for s in samples if s["minute"] >= max(minutes / 5, min(10, minutes / 2))]
     memory = fitted([(s["minute"] / 60, s["rss_kib"] / 1024) for s in warm])
     anonymous = fitted([(s["minute"] / 60, s["anonymous_kib"] / 1024) for s in warm])

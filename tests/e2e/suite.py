@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 
 import signals
 
-signals.default_in_children()  # of every test that starts `ingot`
+signals.default_in_children()  # for every test that starts `ingot`
 
 
 class Skip(Exception):
@@ -68,7 +68,7 @@ class Suite:
 
 
 def test_code():
-    """The folder where all tests keep generated code: INGOT_DEV_CACHE (`dev test` sets it), else one for temporary files."""
+    """The folder where all tests keep generated code: INGOT_DEV_CACHE (`dev test` sets it), else a temporary one."""
     return os.environ.get("INGOT_DEV_CACHE") or os.path.join(tempfile.gettempdir(), "ingot-test-code")
 
 
@@ -76,7 +76,7 @@ class Ingot:
     """The program under test. A call fails the check with the program's output if the exit
     code is unexpected. Compilations share a folder of generated code (test_code), because
     many checks compile the same kernels; tests/tools/code_cache.test checks that engines are
-    the same with and without it. `fresh`: a compilation without it."""
+    the same with and without it. `fresh`: compile without that folder."""
 
     def __init__(self, path, work):
         self.path, self.work = str(path), pathlib.Path(work)
