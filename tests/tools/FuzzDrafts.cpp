@@ -3,9 +3,9 @@
 //   fuzz-drafts ENGINE [cuda-emulator]
 //
 // Generates greedy answers of several prompts at once through an executor: without drafts, with
-// drafts of an oracle that is right, wrong, or either, and with those of a plain prompt lookup.
-// Every row of an answer's logits must be bit-identical, and no page may be held that is not held
-// without drafts. Prints the steps and ids of each run.
+// drafts of an oracle that is always right, always wrong or sometimes right, and with those of a
+// plain prompt lookup. Every row of an answer's logits must be bit-identical, and no page may be in
+// use that is not in use without drafts. Prints the steps and ids of each run.
 //===----------------------------------------------------------------------===//
 #include "runtime/device/cpu/CpuExecutor.h"
 #include "runtime/device/cuda/CudaExecutor.h"
@@ -34,7 +34,7 @@ struct Answer {
   std::vector<std::vector<float>> logits; ///< one row per new id
 };
 using Answers = std::vector<Answer>;
-/// Returns a draft of the tokens that may follow these tokens of that answer.
+/// Returns a draft for the given answer: tokens that may follow the given ones.
 using Drafter = std::function<std::vector<int32_t>(size_t, const std::vector<int32_t> &)>;
 
 /// Returns the tokens that followed an earlier occurrence of the last two tokens.

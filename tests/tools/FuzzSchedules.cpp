@@ -3,10 +3,10 @@
 //   fuzz-schedules ENGINE [cuda-emulator]
 //
 // Sessions have random limits. Their requests may share a prefix, come at random times, have several choices
-// or search with beams, and are preempted to the host or to be recomputed. Every answer must have the same
-// ids and bits of log-probabilities as when it runs alone. Prints a summary. Contexts are short, except for
-// engines with attention windows, whose pages come in groups only if a window and a step are shorter than the
-// context.
+// or search with beams, and are preempted, by swapping to the host or by recomputing. Every answer
+// must have the same ids and bits of log-probabilities as when its request runs by itself. Prints a
+// summary. Contexts are short, except for engines with attention windows, whose pages come in
+// groups only if a window and a step are shorter than the context.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "runtime/schema/engine_generated.h"
@@ -74,9 +74,9 @@ std::unique_ptr<Session> Driver::open(SessionOptions options) const {
   return orExit(Session::open(path, options));
 }
 
-/// Returns a request with a tail of its own that begins with the common prefix or, in one of five cases, with
-/// its own. Two in three (on GPUs, one in two) ask for log-probabilities; on GPUs the ids of the others are
-/// found on the device, and a step begins before the ids of the previous one are known.
+/// Returns a request with its own tail, after the common prefix or, in one of five cases, after its
+/// own prefix. Two in three (on GPUs, one in two) ask for log-probabilities; on GPUs the ids of the
+/// others are found on the device, and a step begins before the ids of the previous one are known.
 Asked Driver::ask(int number, int64_t vocab) {
   Asked asked{{}, 1, {}};
   const int alike = 1 + below(int(context) * 2 / 3), own = below(2) * below(20);
@@ -98,8 +98,8 @@ Asked Driver::ask(int number, int64_t vocab) {
   return asked;
 }
 
-/// Returns little memory, but enough for any request: a search with three beams in a window group needs three
-/// windows.
+/// Returns a small amount of memory, but enough for any request: a search with three beams in a
+/// window group needs three windows.
 uint64_t Driver::memoryFor(const SessionOptions &options, uint64_t pageBytes) {
   if (windows) {
     SessionOptions three = options;

@@ -60,7 +60,7 @@ TEST(WordWrap, WordsStayWhole) {
   for (size_t piece : {1, 2, 3, 5, 100}) {
     EXPECT_EQ(streamed("the language of a machine", 10, piece),
               (std::vector<std::string>{"the ", "language ", "of a ", "machine"}));
-    // The word that crosses the edge has one letter before it.
+    // Only one letter of the word that crosses the edge is before the edge.
     EXPECT_EQ(streamed("123456789 ab", 11, piece), (std::vector<std::string>{"123456789 ", "ab"}));
     EXPECT_EQ(streamed("caf\u00e9 cr\u00e8me \u00e9t\u00e9", 10, piece),
               (std::vector<std::string>{"caf\u00e9 cr\u00e8me", " \u00e9t\u00e9"}));

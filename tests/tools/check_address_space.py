@@ -1,5 +1,5 @@
-"""check_address_space.py INGOT ENGINE: every `ulimit -v` gives an answer, or "there is not
-enough memory" with exit code 3."""
+"""check_address_space.py INGOT ENGINE: under every `ulimit -v` there is an answer, or "there is not enough memory" with
+exit code 3."""
 import resource
 import subprocess
 import sys

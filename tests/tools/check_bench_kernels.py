@@ -45,7 +45,7 @@ for n in tokens:
     assert len({f["context"] for f in figures if f["tokens"] == n} - {None}) == len(contexts[n])
 if gpu:
     assert of("attention_0", 1, 32)[0]["variant"] != of("attention_0", 20, 32)[0]["variant"]
-    # In steps of few tokens, other kernels do its work.
+    # In steps of few tokens, other kernels do the work of rope_append_0.
     assert not of("rope_append_0", 1) and of("rope_append_0", 20), {f["kernel"] for f in figures}
 
 steps = [line["step"] for line in rest if "step" in line]

@@ -1,4 +1,4 @@
-"""Tests the table of `dev bench` with made-up samples:  check_bench_table.py TESTS_BENCH PAGE_TO_WRITE"""
+"""Tests the table of `dev bench` with invented samples:  check_bench_table.py TESTS_BENCH PAGE_TO_WRITE"""
 import pathlib
 import re
 import sys
@@ -134,8 +134,8 @@ try:
 except ValueError as error:
     assert "decode-smollm2" in str(error), error
 
-# Servers: ratios within a round, and the median over the rounds; a server without a figure
-# leaves its bars open; both verdicts occur.
+# Servers: ratios within a round, and the median over the rounds; a bar on a server without a figure stays open; both
+# verdicts occur.
 import serving  # noqa: E402
 
 loads = {load.name: load for group in serving.GROUPS for load in group.loads}

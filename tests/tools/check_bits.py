@@ -37,7 +37,7 @@ assert run.folded(floats, {"logits": {"avx2": "a"}}, both) == both
 assert run.folded(floats, {"logits": {"avx2": "c"}}, both) == {"logits": {"avx2": "c"}}
 assert run.compare({"logits": {"avx2": "a"}}, {"logits": {"avx2": "a", "avx512": "b"}}) == ([], {"avx512"})
 
-# The program, with an `ingot` that answers only numbers of its own.
+# The program, with a fake `ingot` whose numbers are invented.
 program = work / "ingot"
 program.write_text(f"""#!{sys.executable}
 import json, struct, sys

@@ -22,7 +22,7 @@ def doctor(model, *more, **how):
 
 
 def most(*command):
-    """The most anonymous memory that the command was seen to use."""
+    """The maximum anonymous memory that the command was seen to use."""
     seen = 0
     with subprocess.Popen([ingot, *command], stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:

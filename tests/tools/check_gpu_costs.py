@@ -19,7 +19,7 @@ for name, kernel in kernels.items():
 
 moved = {True: 0, False: 0}
 for name, count in launches.items():
-    if kernels[name]["family"] != "gather":  # the plan counts its row in the CPU layout
+    if kernels[name]["family"] != "gather":  # the plan counts the row of a gather in the CPU layout
         moved[costs[name]["per_row"]] += count * costs[name]["bytes_per_unit"]
 gather = sum(n * costs[k]["bytes_per_unit"] for k, n in launches.items() if kernels[k]["family"] == "gather")
 assert moved[True] == per_row, (moved, per_row)
@@ -43,7 +43,7 @@ embeddings = max(w["size"] for w in engine["weights"])
 heads = [s for s in (stored, stored - embeddings) if s <= weights <= s + vectors]
 assert len(heads) == 1 and embeddings > vectors, (weights, stored, embeddings, vectors)
 
-# Each specialisation has kernels of its own: a kernel that a decode step lacks is in the prompt's.
+# Each specialisation has its own kernels: a kernel that is not in the decode step is in the prompt's.
 for name, row in roofline.items():
     phase = "decode" if row["decode_bytes"] > 0 else "prompt512"
     assert row[f"{phase}_bytes"] > 0 and row[f"{phase}_limit_us"] > 0 and row[f"{phase}_predicted_us"] > 0, row

@@ -1,4 +1,4 @@
-"""Tests the statistics of `dev bench --pair` on made-up ratios, and the program with scripts as builds:
+"""Tests the statistics of `dev bench --pair` on invented ratios, and the program with scripts as builds:
 check_pair.py TESTS_BENCH WORK"""
 import itertools
 import json

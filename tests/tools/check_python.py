@@ -28,7 +28,7 @@ with ingot.Engine(checkpoint) as engine:
     answer = engine.generate(ids, max_tokens=8, ignore_eos=True).ids
 [kept] = pathlib.Path(os.environ["XDG_CACHE_HOME"], "ingot").glob("*.ingot")
 before = kept.stat().st_mtime_ns
-with ingot.Engine(checkpoint) as engine:  # found in the cache
+with ingot.Engine(checkpoint) as engine:  # the engine is found in the cache
     assert engine.generate(ids, max_tokens=8, ignore_eos=True).ids == answer
 assert kept.stat().st_mtime_ns == before
 # `ingot run` finds the same engine and prints the same answer.

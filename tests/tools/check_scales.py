@@ -1,8 +1,8 @@
 """check_scales.py INGOT FOLDER: matrices whose scales f16 cannot hold stay bf16, and small
 groups in other matrices are not lost.
 
-The same function twice: dividing `up` and multiplying `down` by a power of two changes no logit of the model,
-only the range of its numbers. Standard library only.
+Both models are the same function: dividing `up` and multiplying `down` by a power of two changes no logit, only the
+range of the numbers. Standard library only.
 """
 import math
 import subprocess

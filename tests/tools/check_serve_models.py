@@ -64,7 +64,7 @@ def wait(condition, what):
         time.sleep(0.02)
 
 
-# Shared memory: 3 MiB in total, 1 of which is listed under the name of the second model's file.
+# Shared memory: 3 MiB in total, of which 1 MiB is listed under the name of the second model's file.
 assert re.search(r"3\.0 MiB KV of 2 models \(.* 2\.0 MiB, b 1\.0 MiB\), with working memory ", said), said
 
 # Names: the engine's, the file's, and the given one.

@@ -60,7 +60,7 @@ class Server(http.server.ThreadingHTTPServer):
 class Hub:
     def __init__(self):
         self.repositories, self.faults, self.requests = {}, {}, []
-        self.relative_redirects = False  # small files are behind one, as the public hub has done lately
+        self.relative_redirects = False  # small files are behind a redirect, as on the public hub
         self.lock, self.gate = threading.Lock(), threading.Event()
         self.servers = [self.serve("hub"), self.serve("storage")]
         self.endpoint, self.storage = (f"http://127.0.0.1:{server.server_port}" for server in self.servers)

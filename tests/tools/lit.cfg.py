@@ -1,9 +1,9 @@
 # Tests of the command line:  *.test, shell lines with FileCheck.
 #
 #   %ingot     the program                      %exits N COMMAND…   COMMAND ends with exit code N
-#   %fresh-ingot    the same; but `%ingot compile … -o E` takes code from a cache that all tests share, this does not
+#   %fresh-ingot    the program without the code cache that all tests share and `%ingot compile … -o E` uses
 #   %build     its build folder
-#   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once a run of lit
+#   %tiny      an engine of the tiny checkpoint (make_tiny.py), compiled once per run of lit
 #   %checkpoint, %bare    the tiny checkpoint, and one without tokenizer and template
 #   %fuzz-drafts    an engine's answers with drafts of several kinds (FuzzDrafts.cpp)
 #   %fuzz-schedules an engine's answers in random batch compositions (FuzzSchedules.cpp)

@@ -1,4 +1,4 @@
-"""same_ir.py A B: checks that two files of IR differ only in value names, which the text form may lose."""
+"""same_ir.py A B: checks that two files of IR differ only in value names, which IR as text may lose."""
 import re
 import sys
 

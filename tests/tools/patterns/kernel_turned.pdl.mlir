@@ -1,4 +1,4 @@
-// a / |row| = 1 / |row| * a. Once, since the first factor is the root then.
+// a / |row| = 1 / |row| * a. Matches only once, since the first factor is then the root.
 pdl.pattern @turned : benefit(1) {
   %a = operand
   %mean = operand

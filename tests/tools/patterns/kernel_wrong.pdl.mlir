@@ -1,4 +1,4 @@
-// Valid, and not what a norm is.
+// Valid, but not what a norm computes.
 pdl.pattern @wrong : benefit(1) {
   %a = operand
   %mean = operand
