@@ -1,9 +1,10 @@
-"""What caches of several types cost in quality: tables of docs/numerics.md.
+"""The loss of quality from several KV cache types: tables of docs/numerics.md.
 
   kv_quality.py --ingot PROGRAM --checkpoints FOLDER --work FOLDER [--only NAME]
 
-Each mix is compiled and scored on the goldens' text (tests/e2e/goldens). A row: `--kv`, bytes of a page, perplexity against the
-f32 reference's, mean |Δ nll| to that reference and to the default cache. Other work on the machine does not matter.
+Each mix is compiled and scored on the goldens' text (tests/e2e/goldens). A row has `--kv`, bytes of a page, perplexity
+relative to the f32 reference's, and mean |Δ nll| to that reference and to the default cache. Other work on the machine
+does not matter.
 """
 import argparse
 import json
@@ -13,7 +14,7 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 MIXES = {
     "smollm2": ["f16", "int8", "int4", "int4 0-3,26-=f16", "int4 0-1=f16", "int4 26-=f16", "int4 0-7,22-=f16", "int8 0-3,26-=f16", "int4 0-3,26-=int8"],
-    # Of 18 layers every sixth sees all positions, the others 512.
+    # Of its 18 layers every sixth attends to all positions, the others to 512.
     "gemma3": ["f16", "int8", "int4", "int4 5,11,17=f16", "int4 0-2,15-=f16", "int8 5,11,17=f16", "int8 5,11,17=int4", "f16 5,11,17=int8"],
 }
 

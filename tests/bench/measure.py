@@ -1,8 +1,8 @@
 """Single measurements: one call, one process, one figure. What they mean is in docs/benchmarks.md.
 
 `Bench` knows where everything is: programs, the peers' environments, checkpoints, engines. Engines and checkpoints
-with dummy weights are kept in the work folder between runs; an engine is made again when its checkpoint or the compiler is
-newer.
+with dummy weights are kept in the work folder between runs; an engine is compiled again if its checkpoint or the
+compiler is newer.
 """
 import json
 import math
@@ -29,7 +29,7 @@ DUMMY = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("
            "7b-a1b-qwen3moe-q4_0": ("7b-a1b-qwen3moe", "Q4_0"),
            **{f"1b-{kind.lower()}": ("1b", kind)
               for kind in ("Q2_K", "Q3_K", "Q4_1", "Q4_K", "Q5_K", "Q6_K", "IQ3_S", "IQ4_XS", "MXFP4", "BF16")}}
-# Configurations of shapes.py, whose weights the runtime makes up, and what `ingot compile` is told beside that.
+# Configurations of shapes.py, whose weights the runtime generates, and further options of `ingot compile`.
 SEEDED = {"1b-nf4": (("1b", "nf4"), []), "1b-int4-g64": (("1b",), ["--quantize", "int4-g64"])}
 LONGEST = 900  # seconds a measurement may take
 START_PROMPT = 16  # ids of the start-to-first-token measurement
@@ -40,7 +40,7 @@ def say(text):
 
 
 class Failed(Exception):
-    """A program that ended with an error; the text says which and what it wrote last."""
+    """A program ended with an error; the text has its name and its last output."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ def check_exit(command, code, written):
 
 
 def run(*command, cwd=None, errors=False):
-    """Standard output, or with `errors` what the program writes beside it."""
+    """Standard output, or with `errors` standard error."""
     try:
         done = subprocess.run([str(x) for x in command], capture_output=True, text=True, cwd=cwd, timeout=LONGEST,
                               stdin=subprocess.DEVNULL)
@@ -91,7 +91,7 @@ def weights_of(ingot, engine):
 
 class Bench:
     def __init__(self, ingot, checkpoints, work, peers, shapes_python, isa=None):
-        """`peers`: {name: python} of those that are installed; of ik_llama.cpp the folder of its programs.
+        """`peers`: {name: python} of the installed ones; for ik_llama.cpp the folder of its programs.
         `shapes_python` can import gguf; called when it is needed. `isa`: the CPU level of Ingot's figures."""
         self.ingot, self.checkpoints, self.work, self.isa = ingot.resolve(), checkpoints, work, isa
         self.peers, self.shapes_python = peers, shapes_python
@@ -110,7 +110,7 @@ class Bench:
         return program
 
     def limits(self):
-        """{"mapped_read_GBps", "int8_TOPS"} of all threads just now, or None."""
+        """The current {"mapped_read_GBps", "int8_TOPS"} of all threads, or None."""
         return json.loads(run(self.limits_program, "quick", cwd=self.work)) if self.limits_program else None
 
     # ------------------------------------------------------------ checkpoints and engines
@@ -127,7 +127,8 @@ class Bench:
         return (self.checkpoints / f"{name}.gguf").resolve()
 
     def config(self, shape, method=""):
-        """A folder with the config.json of a shape, written where shapes.py is newer: its engine is then, too."""
+        """A folder with the config.json of a shape, written again if shapes.py is newer; its engine is then compiled
+        again, too."""
         folder = self.work / f"{shape}{method}-config"
         folder.mkdir(exist_ok=True)
         written, source = folder / "config.json", HERE / "peers" / "shapes.py"
@@ -146,30 +147,31 @@ class Bench:
         return path
 
     def weights(self, name):
-        """Of the engine, as `ingot inspect` has them."""
+        """The engine's weights, as `ingot inspect` lists them."""
         if name not in self.tables:
             self.tables[name] = weights_of(self.ingot, self.engine(name))
         return self.tables[name]
 
     def share(self, name, weight):
-        """What part of a weight a token meets: of experts those that it goes to."""
+        """The fraction of a weight that a token uses: less than 1 for experts."""
         shape = SHAPES[DUMMY[name][0]] if name in DUMMY else {}
         return shape["used"] / shape["experts"] if len(weight["shape"]) == 3 else 1
 
     def step_bytes(self, name):
-        """Weights that a step of one token reads: of experts those that it goes to; where the head is a matrix of its
-        own one row of the embeddings."""
+        """Bytes of weights that a step of one token reads: only the experts that it is routed to and, if the head is a
+        separate matrix, one row of the embeddings."""
         weights = {weight["name"]: weight for weight in self.weights(name)}
         total = sum(weight["size"] * self.share(name, weight) for weight in weights.values())
         return total - (weights["token_embd"]["size"] if "output" in weights else 0)
 
     def token_operations(self, name):
-        """Of a prompt's token: a multiplication and an addition for each number of the layers' matrices."""
+        """Operations per token of a prompt: a multiplication and an addition for each number of the layers'
+        matrices."""
         return sum(2 * math.prod(weight["shape"]) * self.share(name, weight) for weight in self.weights(name)
                    if len(weight["shape"]) >= 2 and weight["name"] not in ("token_embd", "output"))
 
     def kv_types(self):
-        """Types of the KV cache that `ingot compile` offers on CPUs, but for f32, which is that of `exact`."""
+        """Types of the KV cache that `ingot compile` offers on CPUs, except f32, which is for `exact`."""
         found = re.search(r"--kv \S+\s+(.*)", run(self.ingot, "compile", "--help"))
         offered = found.group(1).split("on GPUs")[0] if found else ""
         return [kv for kv in ("f16", "bf16", "int8") if re.search(rf"\b{kv}\b", offered)]
@@ -183,9 +185,9 @@ class Bench:
         return [row["tokens_per_s"] for row in rows]
 
     def ik(self, name, test, reps):
-        """Tokens per second of a test of ik_llama.cpp: tgN, ppN, 'tgN @ bB', parallelR, or 'tgN @ dD' behind D positions.
-        With weights as the file has them, and as the program packs them anew (-rtr): the faster one, which depends on
-        the format."""
+        """Tokens per second of a test of ik_llama.cpp: tgN, ppN, 'tgN @ bB', parallelR, or 'tgN @ dD' after D
+        positions. The faster of two runs, with weights as in the file and repacked by the program (-rtr); which one it
+        is depends on the format."""
         kind, count, at, many = re.fullmatch(r"(pp|tg|parallel)(\d+)(?: @ ([bd])(\d+))?", test).groups()
         count, many = int(count), int(many or 0)
         model = ["-m", self.checkpoint(name), "-t", os.cpu_count()]
@@ -206,7 +208,7 @@ class Bench:
                 return table("llama-batched-bench", repack, "-c", many * (16 + count), "-npp", 16, "-ntg", count, "-npl",
                              many)["S_TG t/s"]
             if at == "d":
-                # A row is a prompt of 512 and new ids behind what came before; the last one begins at that depth.
+                # Each row is a prompt of 512 and new ids after the previous rows; the last one begins at that depth.
                 return table("llama-sweep-bench", repack, "-c", many + 512, "-ub", 512, "-n", count)["S_TG t/s"]
             row, = json.loads(run(self.peers["ik"] / "llama-bench", *model, "-p", count if kind == "pp" else 0, "-n",
                                   0 if kind == "pp" else count, "-r", reps, "-rtr", int(repack), "-o", "json"))
@@ -234,12 +236,12 @@ class Bench:
         return Figure(statistics.median(seconds[1:]))
 
     def compile(self, model, *arguments):
-        """Seconds, and also the largest resident memory and the memory of the bar."""
+        """Seconds, and also the peak resident memory and the largest tensor, which the bar needs."""
         engine = self.work / "compiled.ingot"
         try:
             seconds, peak = run_counted(self.ingot, "compile", model, "-o", engine, "--quiet", *arguments)
             weights = weights_of(self.ingot, engine)
         finally:
             engine.unlink(missing_ok=True)
-        os.sync()  # what comes next shall not share the disk with it
+        os.sync()  # the next measurement must not compete with its writes
         return Figure(seconds, {"peak_bytes": peak, "largest_tensor_bytes": max(weight["size"] for weight in weights)})

@@ -1,17 +1,17 @@
-"""Two builds of Ingot in turns on the same machine, work by work: is the new one as fast as the old one?
+"""Measures two builds of Ingot alternately on the same machine, task by task: is the new one as fast as the old one?
 
   pair.py OLD_BUILD NEW_BUILD [--pairs 15] [--most 60] [--least 0.97] [--only WORK]… [--model smollm2] [--json FILE]
 
 A build is a folder with bin/ingot. Each compiles its own engines from the same checkpoint, so their formats may
 differ. A pair measures both, one right after the other, every other pair in the other order; its ratio is new to old,
-above 1 where the new build is faster. The figure of a work is the median of the ratios, and beside it the bound above
-which the true ratio lies with a confidence of 95 %: Wilcoxon's signed ranks (the k-th smallest mean of two ratios, k
-from the exact distribution), which takes a share of spoilt pairs and asks of the noise only that it favours nobody.
-Where the bound is below --least after --pairs, pairs are added up to --most; so that looking three times does not make
-the bound weaker, each look has a third of the 5 %. Exit code 1 where a bound stays below --least, 2 for wrong usage.
-"unsure" beside such a bound says that the new build may as well be faster: the machine is too noisy for the question.
+above 1 where the new build is faster. The figure of a task is the median of the ratios, with the bound above which the
+true ratio lies with a confidence of 95 %: Wilcoxon's signed ranks (the k-th smallest mean of two ratios, k from the
+exact distribution), which tolerates some spoilt pairs and assumes only that the noise favours neither build. If the
+bound is below --least after --pairs, pairs are added up to --most; so that three tests do not weaken the bound, each
+has a third of the 5 %. Exit code 1 if a bound stays below --least, 2 for wrong usage. "unsure" beside such a bound says
+that the new build may also be faster: the machine is too noisy for the question.
 
-docs/benchmarks.md says what each work is.
+docs/benchmarks.md describes each task (WORK).
 """
 import argparse
 import json
@@ -40,12 +40,12 @@ class Build:
         measure.run(self.ingot, "compile", checkpoint, "-o", self.engine, "--quiet")
 
     def bench(self, *arguments):
-        """Tokens per second, of the best measurement: what disturbs one only takes away."""
+        """Tokens per second of the best measurement: disturbances only slow one down."""
         rows = json.loads(measure.run(self.ingot, "bench", self.engine, "--format", "json", "--quiet", *arguments))
         return rows[0]["max"]
 
     def start(self):
-        """Starts per second, the best of seven: process start to its end after one new id."""
+        """Starts per second, the best of seven: from the start of the process to its end after one new id."""
         command = (self.ingot, "run", self.engine, "--prompt-ids", ",".join(["504"] * measure.START_PROMPT), "-n", "1",
                    "--greedy", "--quiet")
         return 1 / min(measure.run_counted(*command)[0] for _ in range(7))
@@ -70,9 +70,9 @@ WORKS = {
 # ---------------------------------------------------------------- statistics
 
 def signed_rank_place(count, chance):
-    """The largest k for which the k-th smallest mean of two lies above the true median with at most this chance; 0:
-    none does."""
-    ways = [1]  # of so many subsets of the ranks 1 … count to have a sum
+    """The largest k for which the k-th smallest mean of two is above the true median with at most this probability; 0
+    if there is none."""
+    ways = [1]  # number of subsets of the ranks 1 … count, per sum
     for rank in range(1, count + 1):
         longer = ways + [0] * rank
         for total, number in enumerate(ways):
@@ -86,7 +86,7 @@ def signed_rank_place(count, chance):
 
 
 def lower_bound(ratios, chance):
-    """Of the median of what the ratios are drawn from, in logarithms. 0 where there are too few."""
+    """A lower bound of the median of the ratios' distribution, computed from logarithms. 0 if there are too few."""
     logs = [math.log(ratio) for ratio in ratios]
     means = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
     place = signed_rank_place(len(logs), chance)
@@ -94,7 +94,7 @@ def lower_bound(ratios, chance):
 
 
 def looks(pairs, most):
-    """After how many pairs the bound is looked at."""
+    """The numbers of pairs after which the bound is tested."""
     return sorted({min(count, max(most, pairs)) for count in (pairs, 2 * pairs, max(most, pairs))})
 
 
@@ -123,7 +123,7 @@ def compare(work, old, new, options):
         return both["new"] / both["old"]
 
     for build in (old, new):
-        WORKS[work](build)  # page caches, and code that is read the first time
+        WORKS[work](build)  # warms the page cache and loads code
     ratios, bound = judged(pair, options.pairs, options.most, options.least)
     return {"work": work, "pairs": len(ratios), "median": statistics.median(ratios), "bound": bound,
             "upper": 1 / lower_bound([1 / ratio for ratio in ratios], (1 - CONFIDENCE) / LOOKS),

@@ -1,7 +1,7 @@
 """The picture of the first screen: four kinds of work, a bar for Ingot and for each peer, as an SVG of the last run.
 
-Bars of a kind are drawn against its largest figure; the number stands behind each bar. The colours follow the reader's
-scheme, light or dark, and the text needs no font of its own.
+Bars of a kind are scaled to its largest figure; the number follows each bar. The colours follow the reader's scheme,
+light or dark, and the text needs no special font.
 """
 from xml.sax.saxutils import escape
 
@@ -12,7 +12,7 @@ KINDS = (("decode-smollm2", "one user: new tokens per second"),
          ("prefill-smollm2", "reading a prompt of 512 tokens: tokens per second"),
          ("parallel8", "8 requests at once: new tokens per second"),
          ("parallel32", "32 requests at once: new tokens per second"))
-WIDTH, LABEL, ROOM = 820, 150, 110  # of the picture, the names before the bars, the numbers behind them
+WIDTH, LABEL, ROOM = 820, 150, 110  # of the picture, the names before the bars, the numbers after them
 BAR, GAP, HEAD = 16, 5, 24
 
 STYLE = """
@@ -31,7 +31,7 @@ def bars_of(row):
 
 
 def svg(results):
-    """The picture; ValueError where the run lacks a row of it."""
+    """The picture; ValueError if the run lacks one of its rows."""
     rows = {row["name"]: row for row in results["rows"]}
     if missing := [name for name, _ in KINDS if name not in rows]:
         raise ValueError(f"the last run has no row {', '.join(missing)}")

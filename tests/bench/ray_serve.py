@@ -1,12 +1,12 @@
-"""Ingot behind Ray Serve beside `ingot serve` alone, on one machine (docs/ray.md).
+"""Ingot behind Ray Serve compared with plain `ingot serve`, on one machine (docs/ray.md).
 
   ray_serve.py --ingot PROGRAM --engine SMOLLM2 --tiny ENGINE --work FOLDER [--only kinds|overhead|limits|replicas|prefix] [--report FILE]
 
-kinds: what both kinds of replicas cost of processor time, without Ray; other work on the machine does not matter.
-overhead: one client, answers of 1 and of 64 tokens: what a request and a token take longer. limits: the engine of
-write-test-engine, whose steps take microseconds, so that all that is measured is on the way: requests and tokens a
-second. replicas: two of one thread beside one of two. prefix: conversations at two replicas, by prefix and by load.
-Each takes a minute or two; run them by themselves. Needs tests/ray/requirements.txt.
+kinds: the processor time of both kinds of replicas, without Ray; other work on the machine does not matter. overhead:
+one client, answers of 1 and of 64 tokens: the added time per request and per token. limits: the engine of
+write-test-engine, whose steps take microseconds, so that only the path of requests is measured: requests and tokens per
+second. replicas: two with one thread each compared with one with two. prefix: conversations with two replicas, routed
+by prefix and by load. Each takes a minute or two; run them by themselves. Needs tests/ray/requirements.txt.
 """
 import argparse
 import json
@@ -51,8 +51,8 @@ def load(port, **given):
 
 
 def kinds():
-    """Milliseconds of processor time a request and a token: of the replica's process, and of `ingot serve` beside it. The
-    engine is tiny, so that its own part is small, and the same for both."""
+    """Milliseconds of processor time per request and per token: of the replica's process, and of its `ingot serve`. The
+    engine is tiny, so its own share is small, and equal for both kinds."""
     import asyncio
     import os
     import resource
@@ -93,7 +93,7 @@ def kinds():
         return {"request_ms": whole, "token_ms": (long - short) / 40 / 500}
 
     async def paced(kind):
-        """A token of a model whose steps take their time: of the thread that passes it on alone."""
+        """Processor time per token if tokens arrive slowly, only of the thread that passes them on."""
         replica = EngineReplica.__new__(EngineReplica)
         await replica.__init__({"name": "m", "engine": str(options.engine), "kind": kind, "program": str(options.ingot),
                                 "options": {"threads": 1, "max-seqs": 4, "context": 512}})
@@ -125,7 +125,7 @@ def kinds():
 
 
 def each_kind(cluster, engine, serve, measured):
-    """{kind: measured(port)} with every kind's server up by itself: no other takes its cores."""
+    """{kind: measured(port)}, with only that kind's server running, so that no other uses its cores."""
     out = {}
     for kind in KINDS:
         if kind == "alone":
@@ -165,7 +165,7 @@ def limits(cluster):
 
 
 def replicas(cluster):
-    """Tokens a second of 16 clients, in turns."""
+    """Tokens per second of 16 clients, alternating between the two deployments."""
     rounds = {"one of two threads": [], "two of one thread": []}
     for turn in range(options.rounds):
         for name in (list(rounds) if turn % 2 == 0 else list(rounds)[::-1]):
@@ -179,8 +179,8 @@ def replicas(cluster):
 
 
 def prefix(cluster):
-    """Conversations of four turns behind a long system prompt each, four clients: eight whose pages fit both replicas, and
-    twenty of which each replica has room for three fifths."""
+    """Conversations of four turns, each after a long system prompt, from four clients: eight whose pages fit both
+    replicas, and twenty of which each replica can cache three fifths."""
     def measured(count):
         words = random.Random(7)
         vocabulary = "the a of machine compiler kernel graph token cache page model weight layer route server client".split()

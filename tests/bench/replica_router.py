@@ -1,8 +1,8 @@
 """A small router for measurements: the policies of `ingot simulate --router` in front of real servers.
 
-It is what runtime/schedule/simulate/Router.cpp says, in asyncio: load is what was sent and has not ended, ties go to
-the replica that was chosen longest ago, and `prefix` remembers hashes of blocks of 16 ids. Not a product: it reads ids from the
-body, wants a Content-Length, and opens a connection for each request.
+It does what runtime/schedule/simulate/Router.cpp does, in asyncio: load is the requests that were sent and have not
+ended, ties go to the replica that was chosen longest ago, and `prefix` remembers hashes of blocks of 16 ids. Not a
+product: it reads ids from the body, requires a Content-Length, and opens a connection for each request.
 
     replica_router.py --port 8000 --policy prefix http://127.0.0.1:8001 http://127.0.0.1:8002
 """
@@ -25,7 +25,7 @@ class Replica:
         host, port = url.removeprefix("http://").split(":")
         self.host, self.port = host, int(port)
         self.load, self.chosen, self.requests = 0, 0, 0
-        self.sent = collections.OrderedDict()  # the last that was sent is at the end
+        self.sent = collections.OrderedDict()  # block hashes, most recently sent last
 
     def remember(self, chain):
         for block in reversed(chain):
@@ -92,7 +92,7 @@ class Router:
                 writer.write(piece)
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
-            pass  # a side has left; the other is told by the end of its stream
+            pass  # one side has disconnected; the other sees the end of its stream
         finally:
             if chosen:
                 chosen.load -= 1

@@ -2,13 +2,14 @@
 
     replicas.py --ingot build/bin/ingot --engine build/bench/smollm2.ingot --json build/bench/replicas.json
 
-1. Costs of a step are measured by as many `ingot bench --threads 1` at the same time as there are replicas, since
-   they share what the memory brings; and what HTTP and the router add to a request, on replicas that do nothing else.
-2. A trace of conversations over shared system prompts is made from a seed.
+1. Step costs are measured by as many concurrent `ingot bench --threads 1` as there are replicas, since they share the
+memory bandwidth; the time that HTTP and the router add to a request is measured on idle replicas. 2. A trace of
+conversations over shared system prompts is made from a seed.
 3. For each policy, fresh replicas (`ingot serve --threads 1`) behind replica_router.py answer the trace.
-4. `ingot simulate` answers the same trace by the costs of 1, which were measured before 3 and on other requests.
+4. `ingot simulate` simulates the same trace with the costs of step 1, which were measured before step 3 and with other
+requests.
 
-The program, its costs and the router's parameters are all that the simulation gets. docs/many-machines.md has the
+The trace, the costs and the router's parameters are the only input of the simulation. docs/many-machines.md has the
 figures.
 """
 import argparse
@@ -35,7 +36,7 @@ BAR = 0.15
 # ---------------------------------------------------------------- costs
 
 def at_once(commands):
-    """Their outputs; they run side by side."""
+    """Runs the commands concurrently; returns their outputs."""
     started = [subprocess.Popen([str(part) for part in one], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                for one in commands]
     outputs = [one.communicate(timeout=300) for one in started]
@@ -46,7 +47,7 @@ def at_once(commands):
 
 
 def step_costs(ingot, engine, replicas):
-    """A table for `ingot simulate --cost`, out of the means of all that ran at once."""
+    """A table for `ingot simulate --cost`, from the means of the concurrent runs."""
     deep, new = 512, 32
     common = [ingot, "bench", engine, "--threads", 1, "-r", 3, "--format", "json", "--quiet"]
     decode = [common + ["-p", 0, "-n", new, "--batch", "1,2,4,8,16", "-d", f"0,{deep}"]] * replicas
@@ -54,12 +55,12 @@ def step_costs(ingot, engine, replicas):
     rows = [row for output in at_once(decode) + at_once(prompt) for row in json.loads(output)]
 
     def seconds(prompt, sequences, depth):
-        """Of a step."""
+        """The seconds of a step."""
         found = [row["tokens_per_s"] for row in rows
                  if (row["prompt"], row["sequences"], row["depth"]) == (prompt, sequences, depth)]
         return (prompt or sequences) / statistics.mean(found)
 
-    # Attention, by pairs of positions and by positions read: of 8 that decode, and of a prompt of 256, behind 512.
+    # Attention, per pair of positions and per position read: with 8 decoding sequences, and a prompt of 256 after 512.
     decode_pair = (seconds(0, 8, deep) - seconds(0, 8, 0)) / (8 * (deep - 8))
     prompt_more = seconds(256, 1, deep) - seconds(256, 1, 0)
     per_position = max(0.0, (prompt_more - decode_pair * deep) / (256 * deep - deep))
@@ -79,14 +80,14 @@ def step_costs(ingot, engine, replicas):
 
 
 def predict(cost, tokens):
-    """Seconds of a step of a prompt of so many tokens, at the table's points."""
+    """The predicted seconds of a prompt step with that many tokens, at the table's points."""
     return dict(map(tuple, cost["points"]))[tokens] + cost["per_row"]
 
 
 # ---------------------------------------------------------------- load
 
 def conversations(options):
-    """Requests of the trace's format, with `follows`: the number of the turn before."""
+    """Requests in the trace's format, with `follows`: the number of the previous turn."""
     draw = random.Random(options.seed)
     weights = [1 / k for k in range(1, options.prompts + 1)]
     requests, now = [], 0.0
@@ -113,7 +114,7 @@ def conversations(options):
 
 
 class Client:
-    """Asks what the trace says, when it says so."""
+    """Sends the requests of the trace at their times."""
 
     def __init__(self, port, requests, seed):
         self.port, self.requests, self.seed, self.outcomes = port, requests, seed, {}
@@ -174,7 +175,7 @@ class Client:
 
 @contextlib.contextmanager
 def routed(policy, urls):
-    """The router's port; its own account when it has ended."""
+    """Yields the router's port, and a dict that gets the router's statistics at its end."""
     port, account = free_port(), {}
     process = subprocess.Popen([sys.executable, str(HERE / "replica_router.py"), "--port", str(port), "--policy",
                                 policy, *urls], stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -199,8 +200,8 @@ def replicas_of(options, page_bytes):
 
 
 def added(options, cost, page_bytes):
-    """Seconds that HTTP and the router add to a request's first id, where nobody else asks: median of 20 prompts of
-    16 ids, less the step that answers them."""
+    """Seconds that HTTP and the router add to a request's first id if there are no other requests: the median of 20
+    prompts of 16 ids, less the time of their step."""
     with replicas_of(options, page_bytes) as urls, routed("prefix", urls) as (port, _):
         client = Client(port, [], options.seed)
 

@@ -1,8 +1,8 @@
-"""Of samples, a table: medians, shares of the limits, ratios to the peers, verdicts.
+"""Makes a table of samples: medians, shares of the limits, ratios to the peers, verdicts.
 
 A sample is one round of one row: {"figures": {"ingot": {"value", "also", "before", "after"}, "llama": …}}, where
-before and after are the limits measured around it. Shares and ratios are taken within a round, then the median over
-the rounds: the machine of one minute is not that of the next.
+before and after are the limits measured around it. Shares and ratios are computed within a round, then the median over
+the rounds, because the speed of the machine changes from minute to minute.
 """
 import datetime
 import re
@@ -22,7 +22,7 @@ def middle(values):
 
 
 def share_of(row, per_token, figure):
-    """Of the limit measured just before and after; None where there is none."""
+    """The share of the limit measured just before and after; None if there is none."""
     if not row.limit or not figure["before"]:
         return None
     limit = (figure["before"][row.limit] + figure["after"][row.limit]) / 2
@@ -112,7 +112,7 @@ def table(results):
 
 
 def write_between(page, text, begin, end):
-    """Puts the table between the markers of the page. ValueError where they are not there."""
+    """Puts the table between the markers of the page. ValueError if they are missing."""
     old = page.read_text()
     pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
     if len(pattern.findall(old)) != 1:

@@ -1,7 +1,7 @@
 """The rows of the table: what is measured, against whom, and the bar.
 
 To add one, append a Row in `rows()`. Its functions take a measure.Bench and return a measure.Figure; `run.py` calls
-them, measures the limits before and after each, and `report.py` makes shares, ratios and verdicts of that.
+them, measures the limits before and after each, and `report.py` computes shares, ratios and verdicts from that.
 """
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,7 @@ COMPILE_MEMORY = 1.5e9  # and twice the largest tensor
 
 @dataclass(frozen=True)
 class Bar:
-    """`met` takes the row's summary (report.summarise) and returns None where what it needs was not measured."""
+    """`met` takes the row's summary (report.summarise) and returns None if a figure that it needs was not measured."""
     text: str
     met: Callable[[dict], Optional[bool]]
 
@@ -54,17 +54,17 @@ MEMORY = Bar("≤ 1.5 GB + twice the largest tensor",
 
 @dataclass(frozen=True)
 class Row:
-    name: str  # what --only takes
+    name: str  # the argument of --only
     work: str
     unit: str  # "tok/s", "s", "×", "%"
     ingot: Callable
     bars: tuple
-    peers: dict  # {"llama": function, …}: an own figure of the same work
-    limit: Optional[str] = None  # key of the limits that it is a share of
-    # Bytes or operations of a token, in the limit's unit per second once multiplied.
+    peers: dict  # {"llama": function, …}: its figure for the same work
+    limit: Optional[str] = None  # key of the limit that the figure is compared with
+    # Bytes or operations per token: times tokens per second, they have the unit of the limit.
     per_token: Optional[Callable] = None
-    small: bool = False  # of SmolLM2: part of --quick
-    once: bool = False  # in the last round alone
+    small: bool = False  # uses SmolLM2: part of --quick
+    once: bool = False  # only in the last round
 
     @property
     def lower_is_better(self):
@@ -96,7 +96,7 @@ LOW_BITS = {"q2_k": "Q2_K", "q3_k": "Q3_K", "iq4_xs": "IQ4_XS", "mxfp4": "MXFP4"
 
 
 def of_q4_k(name):
-    """A prompt of a format beside that of Q4_K, measured before and after: how much of its rate."""
+    """The rate of a prompt in a format, as a fraction of the rate of Q4_K measured before and after."""
     def measured(b):
         before, own, after = (b.bench(b.engine(each), "-p", 512, "-n", 0, "-r", 3)[0]
                               for each in ("1b-q4_k", name, "1b-q4_k"))
@@ -105,7 +105,7 @@ def of_q4_k(name):
 
 
 def low_bits():
-    """Decoding at the speed of the bytes, prompts at that of Q4_K."""
+    """Bars: decoding near the read limit, prompts near the rate of Q4_K."""
     made = []
     for name, work in LOW_BITS.items():
         made.append(decode(f"decode-1b-{name}", f"decode, 1B shape {work}", f"1b-{name}", 64, (share(0.75),),
@@ -115,7 +115,7 @@ def low_bits():
     return made
 
 
-# Name, title, and what share of the read limit a step of one token has at least. The last two are no GGUFs.
+# Name, title, and the minimum share of the read limit for a step of one token. The last two are not GGUFs.
 FORMATS = {"q4_0": ("Q4_0", 0.95), "q4_1": ("Q4_1", 0.95), "q8_0": ("Q8_0", 0.95), "q4_k": ("Q4_K", 0.95),
            "q5_k": ("Q5_K", 0.95), "q6_k": ("Q6_K", 0.95), "iq4_xs": ("IQ4_XS", 0.95), "mxfp4": ("MXFP4", 0.95),
            "iq3_s": ("IQ3_S", 0.85), "q3_k": ("Q3_K", 0.85), "q2_k": ("Q2_K", 0.85), "bf16": ("BF16", 0.95),
@@ -124,9 +124,9 @@ NO_GGUF = ("int4-g64", "nf4")
 
 
 def formats():
-    """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape; and what does not depend
-    on the format, of some."""
-    # Once a round, and twice for Ingot: there are many rows.
+    """--formats: one token, eight sequences and a prompt of 256 in each format of the 1B shape; and, for some formats,
+    rows that do not depend on the format."""
+    # Only two repetitions, because there are many rows.
     short_decode, short_prefill = partial(decode, reps=2), partial(prefill, count=256, reps=2)
     made = []
     for key, (title, least) in FORMATS.items():
@@ -172,7 +172,8 @@ def experts(name, work):
 
 def deep_prefill(kv):
     def measured(b):
-        # At the start, at depth, at the start again: minutes change, so the start is measured on both sides.
+        # At the start, at depth, at the start again: the machine's speed changes from minute to minute, so the start is
+        # measured before and after.
         before, deep, after = b.bench(b.engine("1b-q4_0", kv), "-p", 512, "-n", 0, "-d", "0,8192,0", "--context",
                                       32768, "-r", 1)
         return Figure(200 * deep / (before + after),
@@ -185,7 +186,7 @@ STEP_OF_8 = Bar("a step ≤ 1.15 × that of one", lambda s: s["also"]["step_over
 
 
 def eight(step):
-    """Tokens per second of 8 sequences, and the time of their step over that of one."""
+    """Tokens per second of 8 sequences, and the time of their step divided by that of one sequence."""
     def measured(b):
         one, all_eight = step(b)
         return Figure(all_eight, {"one_tokens_per_s": one, "step_over_one": 8 * one / all_eight})
@@ -193,7 +194,7 @@ def eight(step):
 
 
 def wider(step):
-    """Time of a step of 8 sequences over one of 1."""
+    """The time of a step of 8 sequences divided by that of 1."""
     def measured(b):
         one, eight = step(b)
         return Figure(8 * one / eight, {"one_tokens_per_s": one, "eight_tokens_per_s": eight})

