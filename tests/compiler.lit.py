@@ -1,4 +1,4 @@
-# One suite per room of the compiler: FileCheck over ingot-opt.
+# One suite per folder of the compiler: FileCheck over ingot-opt.
 import glob
 import os
 import sys

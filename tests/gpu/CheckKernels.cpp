@@ -13,7 +13,8 @@
 //
 // worst and limit are relative to Σ |w x| (attention: to Σ p |v|), beyond the rounding of the
 // stored number.
-// Exit status 1 if a result is worse or was lost, 3 if the files do not match, 4 without a GPU.
+// Exit status 1 if an error exceeds its limit or a result was lost, 3 if the files do not match, 4
+// without a GPU.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Routes.h"
 #include "runtime/device/cuda/EmulatorDriver.h"

@@ -169,7 +169,7 @@ double valueAt(const uint8_t *bytes, Element element) {
 
 /// Returns the largest difference relative to the largest number that the launch wrote; infinite if
 /// only one of the two is a number, or if nothing was to be written. Numbers of 1e29 and above are
-/// marks (kNoScore of attention.cuh), which must be equal.
+/// markers (kNoScore of attention.cuh), which must be equal.
 double difference(Element element, std::span<const std::pair<size_t, size_t>> ranges,
                   const Bytes &before, const Bytes &expected, const Bytes &got) {
   const size_t width = widthOf(element);

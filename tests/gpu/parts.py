@@ -44,8 +44,8 @@ class Plan:
 
 def decode(engine):
     """The commands of one engine: prompts, decode batches, and decode batches after 1,024
-    positions. Each is a process of its own: a process allocates memory for its largest
-    test, and one that dies takes no other test with it."""
+    positions. Each is a separate process: a process allocates memory for its largest test, and one that dies does not
+    lose other tests."""
     return ((engine, "-p 512,2048,8192 -n 128 -r 3"), (engine, "-p 0 -n 32 --batch 8,16,32,64,128,256 -r 2"),
             (engine, "-p 0 -n 32 --batch 1,8,32,64,128,256 --depth 1024 -r 1"))
 
@@ -55,7 +55,7 @@ def deep(engine):
 
 
 def alone(engine):
-    """Each kernel on its own, at every size of the predictions. 12 sizes take some 20 seconds."""
+    """Each kernel by itself, at every size of the predictions. 12 sizes take about 20 seconds."""
     return engine, ("--edges programmatic --tokens 1,2,4,8,16,32,64,128,256,512,2048,8192 "
                     "--context 128,1024,8192,32768 --repeats 10")
 
@@ -348,7 +348,7 @@ def parting(one, other):
 
 
 def prompt_ids(number, length):
-    """Different for every number from the first id on, so that no prefix is shared."""
+    """Prompts of different numbers differ in the first id, so that no prefix is shared."""
     return [3 + (number * 7919 + 31 * i * i + 17 * i) % 997 for i in range(length)]
 
 

@@ -76,7 +76,7 @@ class Run:
         return [line for line in found if all(line.get(name) == value for name, value in fields.items())]
 
     def ends(self):
-        """{part: how it ended}; a part that was started and has no end was running when everything ended."""
+        """{part: how it ended}; a part that was started and has no end was running when the run ended."""
         ended = {
             line["part"]: line for line in self.lines
             if "end" in line and "command" not in line and line.get("part") != "run"

@@ -1,5 +1,5 @@
 """Tests the bundle's scripts without a GPU and without our programs (dry_run.py uses those): a whole run of the real
-plan with stubs, programs that hang and die, and reports of made-up lines.
+plan with stubs, programs that hang and die, and reports of invented lines.
 
     scripts_test.py [--compiler CC] [TEST…]
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles kernels with other tuning macros on the spot, times them, and reports the best.
+"""Compiles kernels with other tuning macros on this machine, times them, and reports the best.
 
     sweep.py FOLDER [--kernels GLOB …] [--tokens 1,8] [--knob NAME=V,V …] [--out rows.jsonl]
              [--jobs N] [--limit SECONDS]
@@ -8,8 +8,8 @@ FOLDER is the output of write-cuda-kernels (texts and kernels.json), with codege
 or in --headers. Needs Python 3, libnvrtc.so.13 (nvrtc.py) and libcuda.so.1, and no package.
 
 A knob is a macro of device/tuning.cuh: NAME=V becomes -DNAME=V. Without --knob those of PLAN
-are tried. Each symbol is compiled on its own, in parallel processes. It is timed in a
-process of its own, with graphs of launches over so many copies of its weights that L2 does
+are tried. Symbols are compiled one by one, in parallel processes. Each is timed in a separate process, with graphs of
+launches over so many copies of its weights that L2 does
 not keep them. Every variant is written as a line of --out as soon as it is known:
 
     {"kernel", "symbol", "tokens", "knobs", "us", "gb_s", "registers", "spills", "error"}
@@ -50,7 +50,7 @@ MOST_COPIES, LEAST_NODES, MOST_NODES = 64, 16, 128
 TIMED_SECONDS, MOST_TIMES = 0.03, 200  # per graph
 SETUP_SECONDS = 30  # to start a process and make its operands
 MOST_PITCH = 512  # bytes that INGOT_X_PITCH may put between rows
-POSITION = 100  # of every token in its sequence
+POSITION = 100  # the position of every token in its sequence
 SEQUENCE_PAGES = 8
 
 
