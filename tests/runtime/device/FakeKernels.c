@@ -117,7 +117,7 @@ KERNEL recur(ARGS) {
   }
 }
 
-/* Grid: rows. args: hidden, states (four values a row). */
+/* Grid: rows. args: hidden, states (four values per row). */
 KERNEL states(ARGS) {
   const float *hidden = args[0];
   float *out = args[1];

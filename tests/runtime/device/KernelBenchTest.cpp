@@ -93,7 +93,7 @@ TEST_F(CpuKernelBench, OthersAreLeftOut) {
   EXPECT_FALSE(host->has_value()) << "there is no queue";
 }
 
-/// In a step that wants no row of logits, the head has nothing to do.
+/// In a step without rows of logits, the head has nothing to do.
 TEST_F(CpuKernelBench, LaunchesWithoutWorkAreNone) {
   batch.rows = 0;
   ASSERT_TRUE(bench->prepare(batch));

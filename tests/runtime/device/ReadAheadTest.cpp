@@ -22,7 +22,8 @@ template <typename Time> void step(ReadAhead &reading, size_t launches, Time tim
 TEST(ReadAhead, EachKernelTakesItsFasterWay) {
   ReadAhead reading({0, 1, 0, 1, 2}, 2);
   EXPECT_TRUE(reading.tries());
-  // Prefetching every line speeds up kernel 0 and slows down kernel 1. Kernel 2 is launched once a step.
+  // Prefetching every line speeds up kernel 0 and slows down kernel 1. Kernel 2 is launched once
+  // per step.
   auto time = [](size_t launch, int64_t ahead, int) {
     return uint64_t(launch % 2 ? (ahead ? 120 : 100) : (ahead ? 80 : 100));
   };

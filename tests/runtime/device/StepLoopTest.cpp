@@ -105,7 +105,7 @@ TEST(StepLoop, everyItemOnceAndGroupsInOrder) {
   }
 }
 
-// A thread that is never scheduled on a core does not hold up the step.
+// A thread that is never scheduled on a core does not delay the step.
 TEST(StepLoop, aStepEndsWithoutTheLateThreads) {
   Bench bench({{fb::GridBase::Tokens, 1, fb::Partition::Contiguous, true},
                {fb::GridBase::Tokens, 1, fb::Partition::Contiguous, true}});

@@ -23,7 +23,7 @@ struct BadEngine {
 /// All of them.
 const std::vector<BadEngine> &badEngines();
 
-/// Those of one subject.
+/// Only those of one subject.
 std::vector<BadEngine> badFiles();
 std::vector<BadEngine> badPrograms();
 std::vector<BadEngine> badWeights();

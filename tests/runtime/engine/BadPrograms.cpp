@@ -26,7 +26,8 @@ std::function<void(std::vector<std::string> &)> object(const char *name) {
   return [name](auto &segments) { segments[1] = codeObject(name); };
 }
 
-/// Applies `change` to each T of the second code object from `offset` on, `count` of them.
+/// Applies `change` to `count` consecutive objects of type T in the second code object, starting at
+/// `offset`.
 template <typename T, typename Change>
 void changeEach(std::string &code, size_t offset, size_t count, const Change &change) {
   for (size_t i = 0; i < count; ++i, offset += sizeof(T)) {

@@ -1,4 +1,4 @@
-//===- CrashTest.cpp - kill -9 at any moment leaves a whole engine --------===//
+//===- CrashTest.cpp - kill -9 at any moment leaves a complete engine --------===//
 #include "SyntheticEngine.h"
 
 #include <csignal>

@@ -57,7 +57,7 @@ TEST(MemoryPlan, FixedStatesHaveSlotsForSequencesAndTheCache) {
   EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
 }
 
-/// Gives the second layer a window, and therefore a stage of its own.
+/// Gives the second layer a window, and therefore a separate stage.
 void secondLayerSees(Program &program, uint32_t window) {
   program.states[1]->window = window;
   program.sections.push_back(std::make_unique<fb::SectionT>(*program.sections[1]));
@@ -65,7 +65,7 @@ void secondLayerSees(Program &program, uint32_t window) {
   program.entries[0]->steps[2]->section = uint32_t(program.sections.size() - 1);
 }
 
-/// On any device, such a layer has pages for the window, a step and a block.
+/// On any device, a layer with a window has pages for the window, a step and a block.
 TEST(MemoryPlan, WindowsHavePagesOfTheirOwn) {
   AlignedBytes bytes(assemble([](Table &t) {
     secondLayerSees(cpuProgram(t), 40);
@@ -225,7 +225,7 @@ TEST(Inspect, ShowsEveryProgram) {
                 uint64_t(program["statement"]["staging"]));
 }
 
-/// Covers weights, arena, KV and batch on the GPU, and page-locked host memory.
+/// The memory plan covers weights, arena, KV and batch on the GPU, and page-locked host memory.
 TEST(MemoryPlan, OfAGpu) {
   AlignedBytes bytes(assemble([](Table &t) { withGpuProgram(t); }));
   auto engine = EngineFile::fromMemory(bytes.span(), VerifyLevel::Table);

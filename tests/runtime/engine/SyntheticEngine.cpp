@@ -287,7 +287,7 @@ std::string validEngine(unsigned variant) {
   return readFile(folder / "e");
 }
 
-/// Cubins are ELF files of machine 190. Nothing else of them is checked here.
+/// Cubins are ELF files of machine 190. Nothing else in them is checked here.
 static std::string gpuModule(bool ptx) {
   if (ptx)
     return std::string(".version 8.0\n.entry copy_rows()\n.entry attend()\n") + '\0';

@@ -50,7 +50,7 @@ void withCluster(Table &table);
 void withShares(Table &table);
 /// Adds keys of greedy steps and maxima of logits to the CPU program.
 void withMaxima(Table &table);
-/// Adds a state of fixed size, 512 bytes a slot, that no kernel reads.
+/// Adds a state of fixed size, 512 bytes per slot, that no kernel reads.
 fb::StateT &addFixedState(Program &program);
 /// Adds a buffer for the ids of greedy and sampling steps, and a stage that finds them.
 void withIds(Program &program);

@@ -1,7 +1,7 @@
 //===- StateSnapshotsTest.cpp - Which slot each sequence reads and writes -===//
 //
-// Follows the lifetimes of single snapshots. RandomScheduleTest checks that under any schedule every
-// sequence computes the same result as alone.
+// Follows the lifetimes of single snapshots. RandomScheduleTest checks that under any schedule
+// every sequence computes the same result as by itself.
 //===----------------------------------------------------------------------===//
 #include "runtime/kv/StateSnapshots.h"
 

@@ -37,7 +37,7 @@ struct FakeSetup {
   bool moves = true;      ///< there is a PageMover
   uint64_t swapPages = 0; ///< pages of host memory, of the first group
   runtime::FixedState fixed = {};
-  int64_t drafts = 0;   ///< most drafts per answer and step
+  int64_t drafts = 0;   ///< maximum number of drafts per answer and step
   int rightDrafts = 50; ///< percent of right drafts
   bool ahead = false;   ///< a step begins while the previous one is in flight; for plain answers
   int ends = 0;         ///< percent of ids that end their answer, with `ahead`

@@ -131,7 +131,7 @@ TEST(Fleet, isDeterministic) {
             simulateFleet(requests, fleet(4, RoutePolicy::Random)).whole.ttft.mean);
 }
 
-/// With two requests at once on two replicas, each takes as long as alone.
+/// With two concurrent requests on two replicas, each takes as long as by itself.
 TEST(Fleet, replicasWorkSideBySide) {
   std::vector<SimulatedRequest> two(2);
   for (SimulatedRequest &one : two) {
@@ -191,7 +191,7 @@ TEST(Workload, conversationsSayAllAgain) {
   EXPECT_NEAR(20000 / conversations, 5, 0.3);
   EXPECT_NEAR(think / (20000 - conversations), 5, 0.2);
   EXPECT_NEAR(double(of[0]) / double(of[9]), 10, 4) << "Zipf, exponent 1";
-  // Conversations begin at one a second, so requests arrive at 5 a second.
+  // One conversation begins per second, so 5 requests arrive per second.
   EXPECT_NEAR(requests.back().arrival, 20000 / 5, 250);
 }
 

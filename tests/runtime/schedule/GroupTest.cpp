@@ -1,7 +1,8 @@
 //===- GroupTest.cpp - Sequences that advance together ----------------------===//
 //
 // Tests searches: beams and candidates, each of which waits for the others after every step. With too
-// few rows and pages, batched with others, preempted and cancelled, they find the same as alone.
+// few rows and pages, batched with others, preempted and cancelled, they find the same as when run
+// by themselves.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -95,8 +96,8 @@ TEST(Group, isPreemptedAndAnswersTheSame) {
     }
 }
 
-/// Each sequence fits alone, but the whole search does not. Its sequences preempt each other, and one
-/// that is ahead of the others is preempted when they cannot continue without its pages.
+/// Each sequence fits by itself, but the whole search does not. Its sequences preempt each other,
+/// and one that is ahead of the others is preempted when they cannot continue without its pages.
 TEST(Group, goesOnWhereItHardlyFits) {
   for (int64_t pages : {4, 5, 6}) {
     FakeModel model(setupOf(pages, 3));

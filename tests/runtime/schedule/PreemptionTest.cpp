@@ -126,7 +126,7 @@ TEST(Preemption, whatWaitsMayBeEnded) {
   }
 }
 
-/// S6: the demand is many times the pool, with several answers each. The first running sequence always
+/// The demand is many times the pool, with several answers each. The first running sequence always
 /// advances, so the work bounds the number of steps.
 TEST(Preemption, fourTimesThePoolMakesProgress) {
   for (uint64_t swapPages : {0, 6, 40})

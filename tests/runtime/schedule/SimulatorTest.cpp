@@ -187,7 +187,7 @@ TEST(Simulator, prioritiesShortenTheWaitOfFew) {
   EXPECT_GT(urgentWait[1], urgentWait[0]);
 }
 
-/// S6: the demand is four times the pool, and every request still ends. The cache saves computing
+/// The demand is four times the pool, and every request still ends. The cache saves computing
 /// shared prefixes.
 TEST(Simulator, littleMemoryMeansPreemptionNotStandstill) {
   SimulationSetup setup = service();

@@ -1,4 +1,4 @@
-//===- ServiceFaultTest.cpp - A service whose device fails [S11] -----------===//
+//===- ServiceFaultTest.cpp - A service whose device fails -----------------===//
 //
 // The faults are refused launches, exhausted memory, steps that throw and steps that do not return, at
 // the first step, in the middle, and while pages are swapped. Each request ends once and in time, and

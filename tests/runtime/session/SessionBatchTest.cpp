@@ -1,8 +1,7 @@
 //===- SessionBatchTest.cpp - Answers are batch-invariant -----------------===//
 //
-// Tests the runtime's part of D1, D2 and D4 of the specification: the same request gives
-// the same ids alone and in batches of 2 to 64, for every chunk size and thread count,
-// with plenty of pages and with few.
+// Tests the runtime's part of batch invariance: the same request gives the same ids by itself and
+// in batches of 2 to 64, for every chunk size and thread count, with plenty of pages and with few.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/session/FakeSession.h"
 

@@ -1,8 +1,8 @@
 //===- SessionSharingTest.cpp - Prefixes, choices, preemption: same answers -===//
 //
-// Tests D1 of the specification for sharing and preemption by the scheduler. An answer with a cached
+// Tests batch invariance under sharing and preemption by the scheduler. An answer with a cached
 // prefix, as one of several choices, or after preemption by swap or by recompute equals the answer
-// when run alone: ids and log-probabilities are bit-identical.
+// of the request run by itself: ids and log-probabilities are bit-identical.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Inspect.h"
 #include "tests/runtime/sample/AllocationCount.h"
@@ -163,8 +163,9 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogether) {
   }
 }
 
-/// With this many choices, a step checks some before the flag is set and others after. None may be cancelled alone,
-/// since the first choice of a request passes its row on to the others.
+/// With this many choices, a step checks some before the flag is set and others after. None may be
+/// cancelled without the others, since the first choice of a request passes its row on to the
+/// others.
 TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
   constexpr int kRequests = 40;
   SessionOptions options;
@@ -192,7 +193,7 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
     });
     begins = true;
     for (int steps = 0; !ids.empty(); ++steps) {
-      // A slow client: no prompt is finished yet, with two tokens a step.
+      // A slow client: no prompt is finished yet, with two tokens per step.
       while (steps >= 25 && !cancel)
         std::this_thread::yield();
       EXPECT_NO_THROW(session->step());
@@ -215,7 +216,7 @@ TEST_F(SessionSharingTest, refusesNumbersOfChoices) {
     EXPECT_EQ(session->submit(request({1}, 2), choices).error().code, "E0501");
 }
 
-/// S6 and D1: too few pages for all, with choices, under three ways of preemption.
+/// Too few pages for all, with choices, under three ways of preemption.
 TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
   constexpr int kRequests = 10;
   auto wantedOf = [](int i) {

@@ -10,7 +10,7 @@ using namespace ingot::test;
 
 namespace {
 
-// Only Session::validate makes one, nothing but its hooks can change, and one is submitted once.
+// Only Session::validate makes one, only its hooks can change, and each is submitted once.
 static_assert(!std::is_default_constructible_v<ValidatedRequest>);
 static_assert(!std::is_constructible_v<ValidatedRequest, Request>);
 static_assert(!std::is_constructible_v<ValidatedRequest, const Session &,
@@ -92,7 +92,7 @@ TEST_F(ValidatedRequestTest, promptsShareTheSettingsAndHaveAnswersOfTheirOwn) {
   EXPECT_EQ(heard, 20);
 }
 
-/// Validation needs no thread of the session's own: it goes on beside steps.
+/// Validation does not need the session's thread and can run during steps.
 TEST_F(ValidatedRequestTest, canBeMadeOnAnyThread) {
   auto session = openNarrow();
   Request endless = request(fakePrompt(20, 1), 60);

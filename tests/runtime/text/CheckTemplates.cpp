@@ -1,9 +1,10 @@
-// Checks chat templates of real models against the output of Python's Jinja, and against contents that
-// contain all their control tokens. `./dev test --long` runs it over llama.cpp's collection.
+// Checks that chat templates of real models give the output of Python's Jinja, and that contents
+// with all their control tokens stay text. `./dev test --long` runs it over llama.cpp's collection.
 //
 //   text-templates CASES.json        made by make_template_cases.py
 //
-// Prints the failures and finally "N passed, N failed". Each count is a conversation with a template.
+// Prints the failures and finally "N passed, N failed". A conversation with a template counts as
+// one.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"

@@ -91,7 +91,8 @@ Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
   return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span(kept.back())));
 }
 
-/// Normalises the numbers of a line that llama.cpp prints, with blanks before, between and after them.
+/// Normalises the numbers of a line that llama.cpp prints, with spaces before, between and after
+/// them.
 std::string normal(const std::string &line) {
   std::istringstream words(line);
   std::string word, all;

@@ -297,7 +297,8 @@ std::pair<std::set<int32_t>, std::set<int32_t>> endsOf(const Strings &names, con
 
 } // namespace
 
-// Uses each family's published generation_config.json, its template's marks, and ids that may not end an answer.
+// Uses each family's published generation_config.json, its template's marks, and ids that must not
+// end an answer.
 TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
   struct {
     const char *family;
@@ -383,7 +384,7 @@ TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
 }
 
 TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
-  // No merges produce the token "abc": there is none of a with bc or of ab with c.
+  // No merge produces the token "abc": there is none of a with bc or of ab with c.
   Checkpoint checkpoint = small();
   set(checkpoint, "tokens", Strings{"a", "b", "c", "ab", "abc", "<s>"});
   set(checkpoint, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3});

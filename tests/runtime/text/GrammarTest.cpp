@@ -237,7 +237,7 @@ TEST(Grammar, nothingFollowsJson) {
   Constraint constraint = grammar->start();
   for (const char *byte : {"{", "}"})
     ASSERT_TRUE(constraint.accept(*words().tokenizer->idOf(byte)));
-  EXPECT_TRUE(constraint.complete()); // not even a blank may follow
+  EXPECT_TRUE(constraint.complete()); // not even a space may follow
 }
 
 TEST(Grammar, errorsNameThePlace) {
@@ -279,7 +279,7 @@ TEST(Grammar, errorsNameThePlace) {
   expect(Choice, "[1]", "column 2");
 }
 
-// S13 of the specification. Each source is as large as allowed, and larger.
+// Compilation of hostile sources ends in time. Each source is as large as allowed, and larger.
 TEST(Grammar, bombsEndInTime) {
   auto repeated = [](std::string_view text, int count) {
     std::string result;

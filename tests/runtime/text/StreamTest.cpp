@@ -1,4 +1,4 @@
-// Tests streaming: it emits only whole characters and never a stop string.
+// Tests streaming, which emits only whole characters and never a stop string.
 
 #include "runtime/text/Json.h"
 #include "runtime/text/Text.h"

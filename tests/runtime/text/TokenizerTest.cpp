@@ -73,8 +73,9 @@ TEST_P(Tiny, agreesWithHuggingFace) {
   EXPECT_GT(cases, 60u);
 }
 
-/// Uses texts that tokenizers treat specially, and every token of the vocabulary. Texts are accepted if
-/// they fit, refused with a limit one id lower, and give the same ids when cut into pieces.
+/// Uses texts that tokenizers treat specially, and every token of the vocabulary. Texts are
+/// accepted with a limit of exactly their ids, refused with a limit one lower, and give the same
+/// ids when cut into pieces.
 TEST_P(Tiny, encodesWithinANumberOfIds) {
   std::string name = GetParam();
   simdjson::dom::parser parser;

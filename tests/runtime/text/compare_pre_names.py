@@ -4,7 +4,7 @@ GgufVocabulary.cpp. Run by hand:
 
     python3 compare_pre_names.py build/bin/text-vocabularies FOLDER [--lines N] [--only NAME] -- ORACLE…
 
-FOLDER has llama.cpp's vocabulary files (ggml-vocab-*.gguf: `models/` of its sources). ORACLE FILE.gguf reads lines
+FOLDER has llama.cpp's vocabulary files (ggml-vocab-*.gguf: `models/` of its sources). `ORACLE… FILE.gguf` reads lines
 from standard input and writes their ids, with special strings recognised and nothing added; llama.cpp's
 llama_tokenize through any binding works. The `pre` name is written into a copy of a suitable vocabulary. Differences
 are counted, and the first few are shown.

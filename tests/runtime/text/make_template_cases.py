@@ -35,7 +35,7 @@ GIVEN = {"date_string": "26 Jul 2024", "datetime": "Jul 26 2024", "enable_thinki
 
 
 class Refused(TemplateError):
-    """Raised by the template's raise_exception. Other errors are Python's, and need not be errors elsewhere."""
+    """Raised by the template's raise_exception. Other errors are Python's own, and need not be errors in Ingot."""
 
 
 class Generation(Extension):

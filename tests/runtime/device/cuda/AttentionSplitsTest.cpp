@@ -1,4 +1,4 @@
-//===- AttentionSplitsTest.cpp - KV chunks of random schedules, over blocks -===//
+//===- AttentionSplitsTest.cpp - KV chunks of random schedules, split over blocks -===//
 #include "runtime/device/cuda/AttentionSplits.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ int64_t chunksOf(int64_t position) { return position / kChunkPositions + 1; }
 /// Replays a kernel's traversal of the list (device/attention_decode.cuh), for a layer with a window
 /// of `window` positions; 0 means all.
 struct Walk {
-  int64_t longest = 0; ///< most KV chunks of a split
+  int64_t longest = 0; ///< largest number of KV chunks of a split
   int64_t slots = 0;   ///< one past the last
 
   Walk(const std::vector<AttentionTile> &tiles, const std::vector<AttentionSplit> &shares,

@@ -212,7 +212,7 @@ TEST_F(CudaExecutorTest, MixedStepsLaunchBothKindsOfAttention) {
   EXPECT_GT(fake.graphLaunches, 0);
 }
 
-/// For a prefill chunk of which no row of logits is wanted, the head has no blocks.
+/// For a prefill chunk without rows of logits, the head has no blocks.
 TEST_F(CudaExecutorTest, LaunchesWithoutBlocksAreLeftOut) {
   auto executor = open(path());
   ASSERT_TRUE(executor);
@@ -410,7 +410,8 @@ FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
   return options;
 }
 
-/// Projections raise keys in every step. A greedy step starts with keys of 0, whatever step precedes it.
+/// Projections update the argmax keys in every step. A greedy step starts with keys of 0, whatever
+/// step precedes it.
 TEST_F(CudaExecutorTest, KeysAreClearedForGreedySteps) {
   uint32_t keys = 0;
   auto executor =

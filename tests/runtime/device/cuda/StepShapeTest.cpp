@@ -58,7 +58,7 @@ TEST(StepShape, CountsABatch) {
   EXPECT_TRUE(StepShape::ofDecodes(8, 3, {}).decodes());
 }
 
-/// The last token of a chunk may be a tile of its own. It still counts as prefill.
+/// The last token of a chunk may be a separate tile. It still counts as prefill.
 TEST(StepShape, AChunksLastTokenDoesNotDecode) {
   AttentionTile tiles[] = {{0, 16, 0, 0}, {16, 1, 0, 16}, {17, 1, 1, 40}};
   BatchView batch{};

@@ -1,4 +1,4 @@
-//===- FaultTest.cpp - What clients receive if a device fails [S11] ---------===//
+//===- FaultTest.cpp - What clients receive if a device fails ---------------===//
 #include "tests/runtime/server/api/ApiTest.h"
 
 using namespace ingot;

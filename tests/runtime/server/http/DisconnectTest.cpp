@@ -1,4 +1,4 @@
-// Tests clients that disconnect in every phase, and clients that do not read (S3, S4).
+// Tests clients that disconnect in every phase, and clients that do not read.
 
 #include "TestServer.h"
 
@@ -45,7 +45,7 @@ TEST(HttpDisconnect, IsNoticedInEveryPhase) {
     ASSERT_TRUE(streaming.receiveUntil("data: 5\n"));
     leaves("streaming", std::move(streaming), reset);
 
-    RawClient pipelined = test.client(); // pipelined data must not hide its leaving
+    RawClient pipelined = test.client(); // pipelined data must not hide that it leaves
     pipelined.send(get("/hold") + get("/health"));
     ASSERT_TRUE(soon([&] { return test.held() > 0; }));
     leaves("with a request sent ahead", std::move(pipelined), reset);
@@ -182,7 +182,7 @@ TEST(HttpDisconnect, ABacklogOverTheLimitIsDropped) {
   EXPECT_EQ(calm.server->stats().droppedSlow, 0u);
 }
 
-TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // S3, without an engine
+TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // without an engine
   TestServer test({}, 500us);
   constexpr int kStreams = 256, kTokens = 150;
   std::vector<RawClient> clients;

@@ -1,5 +1,5 @@
-// Tests overload: mutated requests (S2), slow, idle and pipelining clients (S12), and exhausted
-// descriptors. A well-behaved client is served during and after each.
+// Tests overload: mutated requests, slow, idle and pipelining clients, and exhausted descriptors. A
+// well-behaved client is served during and after each.
 
 #include "TestServer.h"
 #include "tests/Sanitizers.h"
@@ -180,10 +180,10 @@ void surviveMutated(int count) {
 
 } // namespace
 
-TEST(HttpFlood, SurvivesMutatedRequests) { surviveMutated(5000); } // S2
+TEST(HttpFlood, SurvivesMutatedRequests) { surviveMutated(5000); }
 TEST(HttpFlood, DISABLED_SurvivesAHundredThousandMutatedRequests) { surviveMutated(100'000); }
 
-TEST(HttpFlood, AGoodClientIsServedBesideSlowloris) { // S12
+TEST(HttpFlood, AGoodClientIsServedBesideSlowloris) {
   TestServer test({.maxConnections = 256, .headerTimeout = 3s});
   std::vector<RawClient> slow;
   for (int i = 0; i < 200; ++i) {
@@ -201,7 +201,7 @@ TEST(HttpFlood, AGoodClientIsServedBesideSlowloris) { // S12
     EXPECT_EQ(client.answer().status, 408);
 }
 
-TEST(HttpFlood, IdleConnectionsAreClosedForNewcomers) { // S12
+TEST(HttpFlood, IdleConnectionsAreClosedForNewcomers) {
   DescriptorLimit limit(20'200); // or the system limit; both ends are in this process
   const size_t many = (limit.now() - 200) / 2, most = std::min<size_t>(1024, many / 4);
   TestServer test({.maxConnections = most, .headerTimeout = 60s}); // no connection times out
@@ -321,7 +321,7 @@ TEST(HttpFlood, LivesWithoutDescriptors) {
   EXPECT_TRUE(soon([&] { return test.serves(); }));
 }
 
-TEST(HttpFlood, PipelinesAreReadNoFurtherThanNeeded) { // S12
+TEST(HttpFlood, PipelinesAreReadNoFurtherThanNeeded) {
   TestServer test;
   RawClient client = test.client();
   std::string ten;

@@ -1,5 +1,5 @@
 // Tests which requests are refused, with which status, and that the server still serves the next one:
-// malformed requests, limits, keys (S15), defaults (S16), injection (S17).
+// malformed requests, limits, keys, defaults, injection.
 
 #include "TestServer.h"
 #include "runtime/server/http/Keys.h"
@@ -222,7 +222,7 @@ TEST(HttpRefusal, CorsIsOffUnlessListed) {
       "Access-Control-Request-Method: POST\r\n"
       "Access-Control-Request-Headers: authorization, content-type\r\n\r\n";
   {
-    TestServer test; // S16: the defaults
+    TestServer test; // the defaults
     Answer answer = test.client().ask(preflight);
     EXPECT_EQ(answer.status, 403);
     EXPECT_EQ(answer.head.find("Access-Control"), std::string::npos);
@@ -299,7 +299,7 @@ TEST(HttpRefusal, KeysAreRenewed) {
   EXPECT_EQ(status("sk-old"), 401);
 }
 
-TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) { // S15
+TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) {
   TestServer test(
       {.apiKeys = {"sk-first", "sk-second-key"}, .openPaths = {"/health"}, .wrongKeyDelay = 0ms});
   struct Given {
@@ -445,7 +445,7 @@ TEST(HttpRefusal, ABrowserIsAskedForTheKeyAndOtherSitesCannotUseIt) {
   EXPECT_EQ(ask("POST", "Authorization: Bearer sk-first\r\n" + foreign).status, 200);
 }
 
-TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) { // S16
+TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) {
   auto code = [](ServerOptions options) {
     auto made = Server::create(options, [](HttpRequest, std::shared_ptr<Responder>) {});
     return made ? std::string("listens") : made.error().code;
@@ -470,7 +470,7 @@ TEST(HttpRefusal, ListensElsewhereOnlyWithAKey) { // S16
       200);
 }
 
-TEST(HttpRefusal, NothingIsInjectedIntoHeaders) { // S17
+TEST(HttpRefusal, NothingIsInjectedIntoHeaders) {
   TestServer test;
   RawClient client = test.client();
   for (std::string id :

@@ -124,7 +124,7 @@ TEST(HttpKeys, FindsExactlyTheKeys) {
   EXPECT_TRUE(KeyRing({}).empty());
 }
 
-// S15: compares the times of 10^5 comparisons with a key that is wrong from its first byte and with one
+// Compares the times of 10^5 comparisons with a key that is wrong from its first byte and with one
 // that is wrong in its last byte. Uses Welch's t over interleaved batches; |t| < 2.58 means p > 0.01.
 // Takes the best of three, since the machine runs other work.
 TEST(HttpKeys, DISABLED_TakeTheSameTimeForEveryWrongKey) {

@@ -58,7 +58,7 @@ TEST(RequestLog, writesTextForPeople) {
       "new=5 queue=1.5ms ttft=20.0ms total=100.0ms stop,length");
 }
 
-/// S17: no byte from a client can end a line or reach a terminal as a control sequence.
+/// No byte from a client can end a line or reach a terminal as a control sequence.
 TEST(RequestLog, escapesWhatClientsSend) {
   auto r = answered();
   r->route = "other";

@@ -173,7 +173,7 @@ TEST_F(BeamSearchTest, answersTheSameInABatch) {
   EXPECT_EQ(mixed->stats().pagesUsed, 0);
 }
 
-/// S6 and D1: too few pages, with preemption by swap and by recompute.
+/// Too few pages, with preemption by swap and by recompute.
 TEST_F(BeamSearchTest, preemptedBeamsAnswerAsAlone) {
   auto wantedOf = [](int i) {
     Request wanted = beams(fakePrompt(20 + i * 9, i), 60, {3, 1.0, EarlyStopping::Never});
@@ -388,7 +388,7 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   Request promptAlone = beams(prompt, 5, {2});
   promptAlone.promptOnly = true;
   EXPECT_EQ(codeOf(promptAlone), "E0536");
-  // S7: the worst case of all beams is checked exactly to the page.
+  // The worst case of all beams is checked exactly to the page.
   SessionOptions options;
   options.maxSeqs = 4;
   options.context = 256;

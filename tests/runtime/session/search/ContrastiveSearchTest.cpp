@@ -178,7 +178,7 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   EXPECT_EQ(codeOf(contrastive(fakePrompt(1, 1), 1, {0.6, 4})),
             "E0560"); // others hold the memory now
   EXPECT_EQ(codeOf(contrastive(fakePrompt(20, 1), 1'000'000'000, {0.6, 4})), "E0505");
-  // Each fits alone, but both together can never fit.
+  // Each fits by itself, but both together can never fit.
   auto together = [&](int64_t maxTokens) {
     auto first = session->validate(contrastive(fakePrompt(20, 1), maxTokens, {0.6, 4}));
     if (!first)

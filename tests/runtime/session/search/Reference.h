@@ -1,7 +1,7 @@
 //===- Reference.h - Plain reference implementations of searches -------------===//
 //
 // Computes the expected results of a search from the fake model's formulas (FakeEngine.h). Each
-// sequence is computed from its ids alone, one after the other, without pages, forks or batches.
+// sequence is computed only from its ids, one after the other, without pages, forks or batches.
 //===----------------------------------------------------------------------===//
 #pragma once
 
