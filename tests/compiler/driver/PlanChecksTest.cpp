@@ -21,7 +21,7 @@ namespace {
 
 using Deed = std::function<void(ModuleOp)>;
 
-/// A pass of a given name, planted in a pipeline.
+/// A pass of a given name, inserted into a pipeline.
 struct PlantedPass : PassWrapper<PlantedPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlantedPass)
   PlantedPass(std::string name, Deed deed) : name(std::move(name)), deed(std::move(deed)) {}

@@ -1,7 +1,7 @@
 //===- BadFilesTest.cpp - Every bad kind is refused with its own message ----===//
 //
-// The list is in tests/checkpoints. (Acceptance F2 and F10: exit status 3, a separate code for each
-// kind, three lines with numbers, within 100 ms and 64 MiB.)
+// The list is in tests/checkpoints. Requirements: exit status 3, a separate code for each kind,
+// three lines with numbers, within 100 ms and 64 MiB.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/OpenCheckpoint.h"
 #include "compiler/import/checkpoint/Checkpoint.h"

@@ -1,6 +1,5 @@
 //===- DequantizeTest.cpp - Dequantisation is bit-exact with the reference ----===//
-//
-// (Acceptance F11.) The expected numbers are in tests/checkpoints/quant_golden.bin,
+//The expected numbers are in tests/checkpoints/quant_golden.bin,
 // made by make_quant_golden.py there.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/checkpoint/Dequantize.h"

@@ -96,7 +96,7 @@ TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
   }
 }
 
-// Other files that are found next to models; each error points to the model.
+// Other files that lie next to models; each error points to the model.
 TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   TemporaryFolder folder;
   const std::tuple<const char *, const char *, const char *> kinds[] = {
@@ -116,7 +116,7 @@ TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   }
 }
 
-/// A matrix of NVFP4 comes with one factor, a stack with one factor per matrix; factors for activations are
+/// An NVFP4 matrix has one factor, a stack has one factor per matrix; factors for activations are
 /// dropped.
 TEST(Gguf, FactorsOfNvfp4) {
   const auto open = [](std::vector<uint64_t> shape, std::vector<float> factors) {

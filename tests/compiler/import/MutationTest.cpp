@@ -2,7 +2,7 @@
 //
 // A damaged file is either refused or, if the damage is in a value that cannot be checked, read as
 // another valid file. In that case every tensor lies inside the file and can be read to its end
-// (the sanitizer build watches).
+// (the sanitizer build detects violations).
 //===----------------------------------------------------------------------===//
 #include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/import/config/ConfigJson.h"

@@ -76,8 +76,8 @@ private:
   std::vector<int> taken;
 };
 
-/// Takes the bits of w[row][k] in panels whose codes are not in planes: the bits of this number alone and, if
-/// it is the first value of a run, those of the run.
+/// Takes the bits of w[row][k] in panels whose codes are not in planes: the bits of only this
+/// number and, if it is the first value of a run, those of the run.
 template <typename Take>
 void takePacked(const PanelLayout &layout, Bits &bits, int64_t row, int64_t k, Take take) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -256,7 +256,7 @@ TEST_P(WeightPlaces, ArePackersPlaces) {
   }
 }
 
-/// Formats of few bits do not grow by more than a tenth.
+/// Low-bit formats grow by at most a tenth in panels.
 TEST(WeightPlacesOfFewBits, PanelsTakeATenthMoreAtMost) {
   constexpr int64_t kN = 4096, kK = 4096;
   for (WeightFormat format :

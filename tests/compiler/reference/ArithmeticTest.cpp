@@ -84,8 +84,8 @@ TEST(Arithmetic, RowsAreScaledByTheirFactors) {
   expectValues(scaleRows(rowsOf(2, {1, 2, 3, 4}), rowsOf(1, {2, -1})), {2, 4, -3, -4});
 }
 
-/// For the first token, the second of three experts ranks best because of its bias, but its weight is its
-/// score.
+/// For the first token, the second of three experts ranks best because of its bias, but its weight
+/// is its score without the bias.
 TEST(Routes, BiasesChooseAndScoresWeigh) {
   const RouteRules rules{
       3, 2, lm::RouteScore::None, lm::RouteNorm::Sum, 1, 1, lm::GroupScore::Max, 0, 0, 3};

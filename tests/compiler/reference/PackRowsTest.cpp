@@ -80,7 +80,7 @@ TEST(PackRows, PanelsOfHeads) {
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 0, part));
     ASSERT_TRUE(compiler::packPanels(packed.copy, layout, 0, whole));
     EXPECT_TRUE(part == whole);
-    // The piece of one job: the panels from the second on.
+    // The piece of one job: the panels starting at the second.
     std::vector<std::byte> piece(bytes - static_cast<size_t>(layout.panelBytes()));
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 1, piece));
     EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + layout.panelBytes()));

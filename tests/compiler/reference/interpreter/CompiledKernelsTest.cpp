@@ -264,7 +264,7 @@ namespace {
 
 using Operands = llvm::ArrayRef<compiler::CodeUnderCheck::Operand>;
 
-/// Writes zeros, may be off by any finite number, and additionally performs a deed.
+/// Writes zeros, with an unlimited allowed error, and additionally performs a forbidden deed.
 class Mischief : public compiler::CodeUnderCheck {
 public:
   using Deed = std::function<void(kernel::FuncOp, Operands, const BatchView &)>;
