@@ -1,5 +1,5 @@
-// What holds for every kernel of every generator: no call but to intrinsics that are instructions, nothing that
-// LLVM may contract or reassociate on its own, no sum in an order that nobody wrote.
+// Properties of every kernel of every generator: no calls except to intrinsics that are instructions, nothing that LLVM
+// may contract or reassociate, no sum in an unspecified order.
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // DEFINE: %{model} = llama-gguf-mixed/model.gguf
 // DEFINE: %{options} =

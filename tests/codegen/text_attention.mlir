@@ -9,7 +9,7 @@
 // CHECK:         call <16 x float> @llvm.masked.load.v16f32.p0({{.*}}i1 true, i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>
 // CHECK:         store float 0xC6293E5940000000
 
-// q . K: bf16 widened by shift and mask, one fma chain per lane in order of d; the next block comes meanwhile.
+// q . K: bf16 widened by shift and mask, one fma chain per lane in order of d; the next block is prefetched meanwhile.
 // CHECK:         call void @llvm.prefetch
 // CHECK:         [[WORDS:%.+]] = load <16 x i32>
 // CHECK-NEXT:    shl <16 x i32> [[WORDS]], splat (i32 16)

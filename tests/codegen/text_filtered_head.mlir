@@ -1,5 +1,5 @@
-// A symmetric head: in greedy steps of several rows the first plane of two is walked alone, each dot moved by the most
-// that the second could add; both planes follow for what survives (MatmulCandidates.h).
+// A symmetric head: in greedy steps of several rows only the first plane of two is computed, each dot plus the maximum
+// that the second could add; both planes follow for the rows that survive (MatmulCandidates.h).
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/llama3-tied --quantize int8 --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
@@ -24,7 +24,7 @@
 // AVX2-NEXT:     call <8 x float> @llvm.fma.v8f32(<8 x float> [[MOVED]],
 // AVX2:          fcmp ugt <8 x float>
 
-// The survivors: both planes of one token, and nothing fetched again.
+// The survivors: both planes of one token, and nothing is prefetched again.
 // CHECK:         @llvm.ctpop.i64(
 // CHECK-NOT:     @llvm.prefetch
 // AVX512:        shl <16 x i32> {{%.+}}, splat (i32 8)

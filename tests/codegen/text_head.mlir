@@ -1,4 +1,5 @@
-// The head: rows of two int8 planes (q8x2), the second of what the first left over; dots of a group are one integer.
+// The head: rows of two int8 planes (q8x2), the second for the remainder of the first; the dots of a group are one
+// integer.
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/llama-gguf-mixed/model.gguf --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
@@ -13,7 +14,7 @@
 // AVX512-NEXT:   call <16 x float> @llvm.fma.v16f32(
 // AVX2:          [[CODES:%.+]] = sitofp <8 x i32> {{%.+}} to <8 x float>
 // AVX2-NEXT:     call <8 x float> @llvm.fma.v8f32(
-// In 1/256 of the first one's step, without another division.
+// The second plane has 1/256 of the first one's step, without another division.
 // CHECK-NOT:     fdiv
 // CHECK:         fmul float {{%.+}}, 3.906250e-03
 // CHECK:         ret void

@@ -20,7 +20,7 @@
 // CHECK-NEXT:    [[W:%.+]] = fsub <[[$N]] x float> [[SCALED]], [[MINIMUM]]
 // CHECK:         [[ACC:%.+]] = call <[[$N]] x float> @llvm.fma.v[[$N]]f32(<[[$N]] x float> [[W]],
 
-// k = 1 the next, and it goes into the sum of k = 0.
+// k = 1 is the next byte; its product is added to the sum of k = 0.
 // CHECK:         lshr <[[$N]] x i32> [[LANES]], splat (i32 8)
 // CHECK:         call <[[$N]] x float> @llvm.fma.v[[$N]]f32({{.*}}, <[[$N]] x float> [[ACC]])
 // CHECK-NOT:     {{vpdpbusd|pmadd}}

@@ -9,8 +9,8 @@
 // RUN: %{interleaved} | FileCheck %s --check-prefix=PAIRS
 // RUN: %{halves} | FileCheck %s --check-prefix=HALVES
 
-// Neighbours (2i, 2i+1), heads of 24: the second vector has 8 values. The neighbour by a shuffle, the minus of a' in
-// the sign of the sine.
+// Neighbours (2i, 2i+1), heads of 24: the second vector has 8 values. The neighbour comes from a shuffle; the minus
+// sign of a' is in the sine.
 // PAIRS-LABEL: define void @rope_append_0(
 // PAIRS-NOT:     llvm.fma
 // PAIRS:         call <16 x float> @llvm.masked.load.v16f32.p0({{.*}}i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>
@@ -29,7 +29,7 @@
 // PAIRS-NOT:     llvm.fma
 // PAIRS-LABEL: define void @attention_0(
 
-// Head norm with 1 added to the weight; halves (i, i + 13) that fall on no vector, through scratch.
+// Head norm with 1 added to the weight; halves (i, i + 13) that are not aligned to vectors go through scratch.
 // HALVES-LABEL: define void @rope_append_0(
 // HALVES-NOT:    llvm.fma
 // HALVES:        call float @llvm.sqrt.f32
@@ -46,7 +46,7 @@
 // HALVES-NEXT:   fadd <16 x float> [[BC]], [[AS]]
 // HALVES:        call void @llvm.masked.store.v16f32.p0
 
-// bf16, to the nearest even one in integers; a NaN stays one.
+// bf16: rounded to nearest even with integer operations; NaN stays NaN.
 // HALVES:        [[BITS:%.+]] = bitcast <16 x float> [[V:%.+]] to <16 x i32>
 // HALVES-NEXT:   [[UPPER:%.+]] = lshr <16 x i32> [[BITS]], splat (i32 16)
 // HALVES-NEXT:   and <16 x i32> [[UPPER]], splat (i32 1)

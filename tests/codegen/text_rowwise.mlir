@@ -5,7 +5,8 @@
 // RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx512 | FileCheck %s --check-prefix=TAIL
 // RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx2 | FileCheck %s --check-prefix=TAIL
 
-// Squares into 16 partial sums at both levels, product and sum rounded apart; then the tree; 1 / sqrt as two operations.
+// Squares into 16 partial sums at both levels, product and sum rounded separately; then the tree; 1 / sqrt as two
+// operations.
 // CHECK-LABEL: define void @norm_0(
 // CHECK:         [[SUM:%.+]] = phi <16 x float>
 // CHECK:         [[X:%.+]] = load <16 x float>
@@ -26,7 +27,8 @@
 // CHECK:         fdiv float [[MOST]], 1.270000e+02
 // CHECK:         select i1 {{.*}}, float [[FACTOR]], float 0.000000e+00
 
-// Rounded to the nearest even one (8: whatever mode the thread is in; AVX2 has the thread's), sums of 16 by one instruction.
+// Rounded to nearest even (8: regardless of the thread's rounding mode, which AVX2 uses), sums of 16 by one
+// instruction.
 // AVX512-COUNT-2: call <16 x i32> @llvm.x86.avx512.mask.cvtps2dq.512({{.*}}, i16 -1, i32 8)
 // AVX2-COUNT-4:   call <8 x i32> @llvm.x86.avx.cvt.ps2dq.256
 // CHECK:         store <32 x i8>
@@ -34,7 +36,7 @@
 // CHECK-NOT:     llvm.fma
 // CHECK-LABEL: define void @projections_0(
 
-// The last 4 of 36: what is read beyond them is 0 in the sum and in what is stored.
+// The last 4 of 36: lanes beyond them are 0 in the sum and in the stored row.
 // TAIL-LABEL:  define void @norm_0(
 // TAIL:          [[ALL:%.+]] = fmul <16 x float>
 // TAIL:          [[ALL:%.+]] = fmul <16 x float>

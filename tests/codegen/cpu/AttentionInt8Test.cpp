@@ -331,8 +331,8 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
 
 class AttentionInt8 : public testing::TestWithParam<Shape> {};
 
-/// Whole prompts, prompts in chunks, alone and batched, on one thread and on three: the bits equal
-/// the reference's at every level.
+/// Whole prompts, prompts in chunks, by themselves and batched, on one thread and on three: the
+/// bits equal the reference's at every level.
 TEST_P(AttentionInt8, EachBitInAnyBatch) {
   Shape shape = GetParam();
   Cache cache(shape, {150, 277, 16}, 3);

@@ -288,8 +288,8 @@ std::vector<Buffer<float>> randomQueries(const Cache &cache) {
 
 class Attention : public testing::TestWithParam<Shape> {};
 
-/// Whole prompts and prompts in chunks of 1, 7 and 64, alone and batched, give the same bits at
-/// every level.
+/// Whole prompts and prompts in chunks of 1, 7 and 64, by themselves and batched, give the same
+/// bits at every level.
 TEST_P(Attention, BitsDoNotDependOnTheBatch) {
   Shape shape = GetParam();
   Cache cache(shape, {77, 200, 16}, 3);

@@ -1,8 +1,7 @@
 //===- ExpertsTest.cpp - Routing and projections of experts ------------------===//
 //
 // Choices of experts are checked against compiler/reference, sums bit for bit. Projections of
-// experts must equal those of a single matrix bit for bit: which other rows an expert gets changes
-// nothing.
+// experts must equal those of a single matrix bit for bit, whichever other rows an expert gets.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "PanelReference.h"
@@ -269,8 +268,8 @@ kernel.func @dispatch(%x: !kernel.activation<40, f32>, %f: !kernel.activation<1,
   }
 }
 
-/// Permutes the columns of each row in its expert's order, for rows of tokens and for rows that are already
-/// by expert, as f32 and as codes.
+/// Permutes the columns of each row in its expert's order, for rows in token order and for rows
+/// already grouped by expert, as f32 and as codes.
 TEST(Rowwise, OrdersColumnsByExpert) {
   constexpr int64_t kTokens = 9, kUsed = 2, kExperts = 5;
   for (int64_t n : {7, 40, 96}) {
@@ -406,7 +405,7 @@ TEST_P(MatmulOfExperts, IsThatOfEachMatrix) {
       const int64_t items = of.experts * one.panels, cuts[] = {0, items / 3, items / 3 + 1, items};
       for (int part = 2; part >= 0; --part)
         code.call("experts", all, batchOf(tokens), cuts[part], cuts[part + 1]);
-      for (int64_t row = 0; row < rows; ++row) // each row alone
+      for (int64_t row = 0; row < rows; ++row) // each row by itself
         code.call(
             "one",
             args(x + row * xBytes, made.routes.expertOf(row), expected.data() + row * yBytes / 4),

@@ -6,7 +6,7 @@
 // One thread. Decode: weights of 96 MB, so that they are read from memory (--mb 1: from the L2 cache); GB/s of
 // weights at 1, 4 and 8 tokens. Prefill: N = 1536, 512 tokens, GOPS (2 N K T). Times are of the thread's CPU clock,
 // best of many, so that other processes disturb them little. --spills counts stack accesses of the
-// code instead; --print prints the code as well. --pair: silu(gate) * up, quantised.
+// code instead; --print also prints the code. --pair: silu(gate) * up, quantised.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"

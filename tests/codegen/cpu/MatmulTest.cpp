@@ -43,8 +43,8 @@ std::string formatName(const testing::TestParamInfo<int> &info) {
   return std::string(numericFormat(WeightFormat(info.param)).name);
 }
 
-/// Runs `tokens` at once and each alone, whole and partitioned among threads; all must give the
-/// same bits.
+/// Runs `tokens` tokens at once and each by itself, whole and partitioned among threads; all must
+/// give the same bits.
 Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes,
                           int64_t tokens) {
   int64_t width = f32RowBytes(w.layout.n) / 4, panels = w.layout.panels;

@@ -105,7 +105,7 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
   return out;
 }
 
-/// `fast` arithmetic, design part 5: exact dots of groups, one f32 chain. `planes` is a q8 row or
+/// `fast` arithmetic: exact dots of groups, one f32 chain. `planes` is a q8 row or
 /// (two planes) a q8x2 row.
 inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes, int count = 1) {
   Q8Row q8 = q8Row(w.layout.k);

@@ -240,8 +240,8 @@ private:
   }
 };
 
-/// Which kernel takes which tiles: each kind its own kernel, as in the runtime, or the prompts'
-/// kernel all of them.
+/// Which kernel takes which tiles: each kind of tile has its own kernel, as in the runtime, or the
+/// prompts' kernel takes all.
 enum class Tiles { ByKind, AllAsPrompts };
 
 struct Way {
@@ -439,7 +439,7 @@ TEST(CudaAttention, SharedByBlocks) {
 }
 
 /// Some sequences decode while others begin or continue their prompts: two launches, neither of
-/// which is affected by the other's tokens. The last token of a chunk may be a tile of its own.
+/// which is affected by the other's tokens. The last token of a chunk may be a separate tile.
 TEST(CudaAttention, StepsOfBothKinds) {
   for (bool checked : {true, false}) {
     const HostKernels &kernels = Kernels::build(checked);

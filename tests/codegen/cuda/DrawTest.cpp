@@ -84,7 +84,7 @@ std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
     for (float &logit : logits)
       logit = std::round(logit / 4) * 0.5f;
     break;
-  case 5: // -inf but for a few
+  case 5: // -inf except for a few
     for (float &logit : logits)
       logit = random.bits() % vocabulary < 5 ? logit : -kInf;
     logits[vocabulary / 2] = -1;
@@ -94,7 +94,7 @@ std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
     some(9, -kInf);
     logits[0] = 1;
     break;
-  case 7: // nothing to weigh, or not one number
+  case 7: // an infinite logit and NaN
     logits[vocabulary / 3] = kInf;
     some(5, NAN);
     break;

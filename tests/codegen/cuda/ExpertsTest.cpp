@@ -296,8 +296,8 @@ TEST(CudaRowwise, RowsOfExperts) {
   });
 }
 
-/// Permutes the columns of each row in its expert's order, for rows of tokens and for rows that are
-/// already by expert.
+/// Permutes the columns of each row in its expert's order, for rows in token order and for rows
+/// already grouped by expert.
 TEST(CudaRowwise, OrdersColumnsByExpert) {
   const int64_t n = 70, experts = 6, used = 3, stride = orderStride(n);
   const std::string x = activationType("f32", n), b = activationType("bf16", n),
@@ -406,8 +406,8 @@ public:
       weights.push_back(gpu.put(w1.bytes, "w1")), weights.push_back(gpu.put(bias, "bias"));
   }
 
-  /// Runs a step over the tokens from firstToken on. Rows of the expert `hurt` are NaN, which must not affect
-  /// other rows.
+  /// Runs a step over the tokens starting at firstToken. Rows of the expert `hurt` are NaN, which
+  /// must not affect other rows.
   void expectVariants(const std::string &name, const Places &places, int64_t firstToken,
                       bool allValues, int32_t hurt = -1) {
     const int64_t inWidth = roundUp(s.k, 64);

@@ -23,7 +23,7 @@ struct Case {
 };
 
 /// Widths that are no multiples of any tile. The statistic uses four warps below 1024 values and
-/// eight from there on, and the block has four or eight: all three combinations occur.
+/// eight otherwise, and the block has four or eight: all three combinations occur.
 const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},
                        {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},

@@ -95,7 +95,7 @@ public:
       after.push_back(bytesOf(device, memory));
     for (auto [before, later] : llvm::zip_equal(contents, after))
       count(before), count(later);
-    // Whatever many tokens or positions can show, a few show as well.
+    // Few tokens or positions show the same errors as many.
     if (added > kMostOfSymbol - std::min(kMostOfSymbol, addedBy[now->symbol])) {
       ++leftOut[now->symbol];
       return;

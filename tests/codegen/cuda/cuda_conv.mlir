@@ -1,4 +1,4 @@
-// A convolution as CUDA C++: a block for each sequence of the step and 128 channels.
+// A convolution as CUDA C++: one block per sequence of the step and 128 channels.
 // RUN: print-cuda-kernels %s | FileCheck %s
 
 // CHECK-LABEL: // conv: causal_conv

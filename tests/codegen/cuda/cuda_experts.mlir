@@ -1,8 +1,8 @@
-// Experts as CUDA C++: routers, who goes where, rows that go there, projections over stacks, and the sum.
+// Experts as CUDA C++: routers, grouping of routes, dispatch of rows, projections over stacks, and the sum.
 // RUN: print-cuda-kernels %s | FileCheck %s
 
-// Neither x nor the weights of what chooses are rounded: sums of f32, by blocks of 8 rows, and of 32 for prompts. What is
-// open to all tokens is multiplied beside it.
+// Neither x nor the weights of the router are rounded: sums of f32, by blocks of 8 rows, and of 32 for prompts. A
+// projection that all tokens use is multiplied in the same launch.
 // CHECK-LABEL: // router: matmul
 // CHECK-NEXT:  #include "matmul_f32.cuh"
 // CHECK:       KERNEL void __launch_bounds__(256, LEAST_BLOCKS(2)) router_t8(const float *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch) {
@@ -59,7 +59,7 @@ kernel.func @group(%r: !kernel.routes<64, 8>) {
   kernel.return
 }
 
-// Eight rows for each token, which are read where the token's are; of rows of one value that.
+// Eight rows for each token, read from the token's row; of rows with one value, that value.
 // CHECK-LABEL: // dispatch: rowwise
 // CHECK:         if (row >= batch->tokens * 8) {
 // CHECK:         const i32 source = Routes(routes, batch, 8).token[row];
@@ -78,7 +78,7 @@ kernel.func @dispatch(%x: !kernel.activation<100, f32>, %f: !kernel.activation<1
   kernel.return
 }
 
-// The pairs of tokens and experts say which row is in the order of which expert.
+// The (token, expert) pairs determine which row is in the order of which expert.
 // CHECK-LABEL: // ordered: rowwise
 // CHECK:         const i32 pair = blockIdx.x;
 // CHECK-NEXT:    if (pair >= batch->tokens * 8) {
@@ -97,8 +97,8 @@ kernel.func @ordered(%x: !kernel.activation<100, f32>, %c: !lm.weight<8192, f32>
   kernel.return
 }
 
-// Tiles of one expert's rows, with its matrices and its bias. Few tokens have as many tiles as they have pairs; the same
-// function goes over all experts, where each may have one.
+// Tiles of one expert's rows, with its matrices and its bias. A step of few tokens has at most one tile per (token,
+// expert) pair; the function loops over the tiles of all experts.
 // CHECK-LABEL: // gate_up: matmul
 // CHECK:       KERNEL void __launch_bounds__(128, LEAST_BLOCKS(1)) gate_up_t8(const u16 *x, const u8 *w0, const u8 *w1, const float *vector0, u16 *y0, const i32 *routes, const BatchView *batch) {
 // CHECK:         const i32 tile = blockIdx.x;
@@ -130,7 +130,7 @@ kernel.func @gate_up(%x: !kernel.activation<100, bf16>, %w0: !lm.weight<64x72x10
   kernel.return
 }
 
-// A block for each 1,024 columns of a token.
+// One block per 1,024 columns of a token.
 // CHECK-LABEL: // combine: combine
 // CHECK:         combine_rows<2100, 8>(x, routes, y, batch);
 // CHECK:       // combine: grid tokens * 3 / 1, 1 * 1 / 1; 256 threads
@@ -139,7 +139,7 @@ kernel.func @combine(%x: !kernel.activation<2100, f32>, %r: !kernel.routes<64, 8
   kernel.return
 }
 
-// Of a large group of scales 96 rows fit the registers too, for prompts that give each expert many.
+// With large scale groups, 96 rows fit the registers too, for prompts that give each expert many rows.
 // CHECK-LABEL: // down: matmul
 // CHECK:       // down_t8: grid 1 * 5 / 1, tokens * 2 / 1; 128 threads, 2560 bytes, at most 2
 // CHECK-NEXT:  // down_t8: grid 1 * 5 / 1, 1 * 5 / 1; 128 threads, 2560 bytes, at most 10
@@ -154,7 +154,7 @@ kernel.func @down(%x: !kernel.activation<256, bf16>, %w: !lm.weight<5x72x256, in
   kernel.return
 }
 
-// Sinks are merged behind all runs.
+// Sinks are merged after all runs.
 // CHECK-LABEL: // sunk: attention
 // CHECK:         static constexpr bool fp8 = false, shares = true, packs = true, sinks = true;
 // CHECK:         attention_prefill<Shape>(q, pool, y, sinks, batch, shared);

@@ -1,4 +1,4 @@
-// What has no GPU kernel is refused with its reason.
+// Ops without a GPU kernel are refused with the reason.
 // RUN: not print-cuda-kernels %s 2>&1 | FileCheck %s
 
 // CHECK: error: 'kernel.matmul' op expects rows of bf16 or f32 on GPUs, got '!kernel.activation<64, q8>'
@@ -54,7 +54,7 @@ kernel.func @sine(%x: !kernel.activation<64, f32>, %y: !kernel.activation<64, f3
   kernel.return
 }
 
-// What stands around a projection is refused by name, where its shape has no room for it.
+// Ops around a projection that its kernel does not support are refused by name.
 // CHECK: error: 'kernel.matmul' op has a consumer that is not supported on GPUs: kernel.panel_maxima
 kernel.func @maxima(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.activation<32, f32>, %m: !kernel.activation<1, f32>) {
   %f = kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, q4_0>) -> !kernel.fused<32, f32> attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {

@@ -1,4 +1,4 @@
-// What kernels become as CUDA C++: constants, an epilogue, a wrapper for each variant; the launch beside it.
+// Kernels as CUDA C++: constants, an epilogue, a wrapper for each variant; and the launch.
 // RUN: print-cuda-kernels %s | FileCheck %s --implicit-check-not=wgmma
 
 // Rows of q and k are q4_0, of v q6_k: two main loops, one launch. The residual's aux operand may be the output itself.
@@ -57,7 +57,7 @@ kernel.func @gate_up(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<64x64, bf
   kernel.return
 }
 
-// The statistic is a pass of its own; what follows from it alone is computed once.
+// The statistic is a separate pass; values that depend only on it are computed once.
 // CHECK-LABEL: KERNEL void __launch_bounds__(128) norm(const float *x0, const float *w1, u16 *y0, const BatchView *batch) {
 // CHECK:         const i32 source = batch->rowTokens[row];
 // CHECK:         for (i32 i = threadIdx.x; i < 100; i += 128) {
@@ -93,7 +93,7 @@ kernel.func @attend(%q: !kernel.activation<576, f32>, %kv: !kernel.kv_pool<3, 64
   kernel.return
 }
 
-// All positions are seen: blocks share them, and what they find passes through the workspace.
+// Without a window, blocks share the positions, and their partial results pass through the workspace.
 // CHECK-LABEL: // attend_all: attention
 // CHECK:         static constexpr bool fp8 = true, shares = true, packs = true, sinks = false;
 // CHECK:       attend_all_decode(const float *q, const u8 *pool, u16 *y, u8 *workspace, const BatchView *batch)

@@ -1,4 +1,4 @@
-// The variant of sm_90a: above 64 tokens it takes the place of prefill, which stays for what is between.
+// The variant of sm_90a: above 64 tokens it replaces prefill, which remains for the counts between decode and 64.
 // RUN: print-cuda-kernels %s wgmma | FileCheck %s
 
 // Decode goes up to 64 tokens: no prefill. Two main loops, and the rows of y1 end in zeros.
@@ -35,7 +35,7 @@ kernel.func @projections(%x: !kernel.activation<256, bf16>, %w0: !lm.weight<144x
   kernel.return
 }
 
-// A pair: four tiles of both weights a block; decode ends at 32 tokens.
+// A pair: four tiles of each weight per block; decode ends at 32 tokens.
 // CHECK-LABEL: // gate_up: matmul
 // CHECK:       gate_up_prefill(
 // CHECK:       gate_up_wgmma(
@@ -53,7 +53,8 @@ kernel.func @gate_up(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<96x64, q4
   kernel.return
 }
 
-// A float weight: 256 tokens, 128 up to as many, and no padding. What is added comes before the results that it is added to are stored.
+// A float weight: tiles of 256 tokens (128 for up to 128 tokens), and no padding. Addends are loaded before the results
+// are stored.
 // CHECK-LABEL: // down: matmul
 // CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1], float aux0) {
 // CHECK-NEXT:    const float v0 = sum[0] + aux0;
@@ -83,7 +84,8 @@ kernel.func @down(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<64x64, bf16>
   kernel.return
 }
 
-// fp8 weights with fp8 rows: the same shape of block, products of fp8, one argument more; decode and prefill do not look at it.
+// fp8 weights with fp8 rows: the same block shape, fp8 products, and one more argument, which decode and prefill
+// ignore.
 // CHECK-LABEL: // eighth: matmul
 // CHECK:       #include "matmul_wgmma_fp8.cuh"
 // CHECK:         matmul_decode<Fp8Format, 256, 4, 1, 1>(weights, (const u8 *)x, 144, tile, first, &batch->tokens, shared,
@@ -99,7 +101,7 @@ kernel.func @eighth(%x: !kernel.activation<256, bf16>, %w: !lm.weight<144x256, f
   kernel.return
 }
 
-// What makes those rows.
+// The kernel that makes those rows.
 // CHECK-LABEL: // rows: fp8_rows
 // CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens);
 // CHECK:       // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
@@ -108,8 +110,8 @@ kernel.func @rows(%x: !kernel.activation<256, bf16>, %e: !kernel.activation<256,
   kernel.return
 }
 
-// Experts: clusters take tiles of one expert's rows, in boxes of the rows that it has of x, and find its matrix themselves.
-// Padding comes first.
+// Experts: clusters take tiles of one expert's rows, in boxes of its rows of x, and find its matrix themselves. Padding
+// comes first.
 // CHECK-LABEL: // expert_gate_up: matmul
 // CHECK:       #include "matmul_experts_wgmma.cuh"
 // CHECK:       each_row_tile<8, 64>
@@ -152,7 +154,7 @@ kernel.func @expert_down(%x: !kernel.activation<64, bf16>, %w: !lm.weight<5x160x
   kernel.return
 }
 
-// Rows of fp8 take the place of tensor maps: each block brings its own.
+// The fp8 rows are an operand instead of a tensor map: each block copies its own rows.
 // CHECK-LABEL: // expert_eighth: matmul
 // CHECK:       #include "matmul_experts_fp8.cuh"
 // CHECK:       KERNEL void __launch_bounds__(384, 1) expert_eighth_wgmma_fp8(const u16 *x, const u8 *w0, float *y0, const u8 *xFp8, const i32 *routes, const BatchView *batch) {

@@ -1,11 +1,12 @@
-// Kernels that break a rule of rules.py each, and one that breaks none: sass_test.py --self-test compiles them
-// and wants rN_… found by rule N, with what it is found by, and `sound` by none.
+// Kernels that each break one rule of rules.py, and one that breaks none: sass_test.py --self-test
+// compiles them and expects that rule N finds rN_…, with the named figure, and that no rule finds
+// `sound`.
 #include "batch.cuh"
 #include "wgmma.cuh"
 
 USE_WGMMA(64)
 
-/// A loop that multiplies, for what is around and behind it. `inside` is in it.
+/// A loop that multiplies; the code around and after it is under test. `inside` runs in it.
 template <class Inside> DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
   NO_UNROLL
   for (i32 i = 0; i < count; i++) {
@@ -27,7 +28,7 @@ KERNEL void __launch_bounds__(32) sound(const u32 *x, float4 *y, i32 count) {
   y[threadIdx.x] = {before.x + sum[0], before.y + sum[1], before.z + sum[2], before.w + sum[3]};
 }
 
-// What S1 was: the arrival releases to the cluster.
+// The arrival releases to the cluster.
 KERNEL void __launch_bounds__(32) r1_release_in_the_loop(const u32 *x, float4 *y, i32 count) {
   SHARED(u64, bar, [1]);
   float sum[4] = {};
@@ -40,7 +41,7 @@ KERNEL void __launch_bounds__(32) r1_release_in_the_loop(const u32 *x, float4 *y
   y[threadIdx.x] = {sum[0], sum[1], sum[2], sum[3]};
 }
 
-// The loop that brings x waits with an acquire of the cluster, which flushes L1.
+// The loop that loads x waits with an acquire of the cluster, which invalidates L1.
 KERNEL void __launch_bounds__(32) r1_acquire_where_x_is_brought(const u8 *x, float *y, i32 count) {
   SHARED_ALIGNED(128, u8, stage, [512]);
   SHARED(u64, bar, [1]);
@@ -61,7 +62,7 @@ KERNEL void __launch_bounds__(32) r1_acquire_where_x_is_brought(const u8 *x, flo
   y[threadIdx.x] = (float)stage[threadIdx.x];
 }
 
-// What S2 was: each result asks for its residual when the one before is stored.
+// Each result loads its residual only after the previous result is stored.
 KERNEL void __launch_bounds__(32) r2_in_turns(const u32 *x, float *y, i32 count, i32 rows) {
   float sum[4] = {};
   multiply(sum, x, count, [](i32) {});
@@ -80,7 +81,7 @@ KERNEL void __launch_bounds__(32) r2_in_a_loop(const u32 *x, float *y, i32 count
     y[i] = y[i] + sum[0];
 }
 
-// A wait behind each wgmma.
+// A wait after each wgmma.
 KERNEL void __launch_bounds__(128) r3_a_wait_for_each(const u32 *x, float *y, i32 count) {
   SHARED_ALIGNED(1024, u8, stage, [8192]);
   float sum[32] = {};
@@ -101,7 +102,7 @@ KERNEL void __launch_bounds__(128) r3_a_wait_for_each(const u32 *x, float *y, i3
     y[i * 128 + threadIdx.x] = sum[i];
 }
 
-// Sums are touched while they are under way: ptxas says that it serialises.
+// Sums are used while their wgmma is in flight: ptxas reports that it serialises.
 KERNEL void __launch_bounds__(128) r3_serialised(const u32 *x, float *y, i32 count) {
   SHARED_ALIGNED(1024, u8, stage, [8192]);
   float sum[32] = {};
@@ -140,7 +141,7 @@ KERNEL void __launch_bounds__(1024, 2) r4_spills(const float *x, float *y, i32 c
     y[i * 1024 + threadIdx.x] = values[i];
 }
 
-// What S7 was: neighbours of a row by stores of two bytes.
+// Neighbours of a row are written by stores of two bytes.
 KERNEL void __launch_bounds__(32) r5_stores_of_two_bytes(const float *x, u16 *y) {
   UNROLL
   for (i32 i = 0; i < 16; i++)

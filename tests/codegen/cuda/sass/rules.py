@@ -1,10 +1,11 @@
 """Rules for SASS (docs/gpu-kernels.md): computes figures of a kernel, and lists the rules that they break.
 
-R1  no fence and no L1 invalidation in a main loop                            fences, fence_kinds R2  an epilogue
-loads what it adds before it stores, not alternately           round_trips, narrow R3  wgmmas are in flight together:
-a wait for as many as a group has           per_wait, serialised R4  no local memory
-spills R5  a thread stores contiguous bytes 16 at a time                             split_stores R6  registers, and
-issue slots per 512 bytes of weights, as stored or lower   registers, slots
+  R1  no fence and no L1 invalidation in a main loop                           fences, fence_kinds
+  R2  an epilogue loads its addends before it stores, not alternately          round_trips, narrow
+  R3  wgmmas are in flight together: one wait for all of a group               per_wait, serialised
+  R4  no local memory                                                          spills
+  R5  a thread stores contiguous bytes 16 at a time                            split_stores
+  R6  registers, and issue slots per 512 bytes of weights, as stored or lower  registers, slots
 
 A main loop is an innermost loop that multiplies (mma, wgmma) or loads multiplicands (TMA, bulk copies, cp.async).
 The epilogue is the code reachable from a multiplying loop and outside all of them.
