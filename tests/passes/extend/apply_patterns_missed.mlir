@@ -1,4 +1,4 @@
-// Patterns that match nothing say so; a file that cannot be used is an error of the pass.
+// Patterns that match nothing are reported; a file that cannot be used is an error of the pass.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/Inputs/twins.pdl.mlir}))' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=/nonexistent.pdll}))' 2>&1 | FileCheck %s --check-prefix=NONE
 

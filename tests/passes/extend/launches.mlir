@@ -1,4 +1,5 @@
-// Launches that a file of patterns makes one: the example of docs/patterns.md, over what norm_prologues.mlir has.
+// Launches that a file of patterns merges into one: the example of docs/patterns.md, applied to the IR of
+// norm_prologues.mlir.
 // DEFINE: %{example} = %python %S/Inputs/example.py %S/../../../docs/patterns.md FewNorms
 // DEFINE: %{apply} = ingot-opt %s --remarks-filter=fusion --remark-policy=all --pass-pipeline
 // RUN: %{example} > %t.pdll
@@ -16,18 +17,18 @@
 // CHECK-NEXT:      plan.launch @q
 // CHECK-NEXT:      plan.launch @pair
 // CHECK-NEXT:    }
-// The section @plain has one consumer alone, and so is not meant.
+// The section @plain has only one consumer, so it does not match.
 // CHECK:       plan.section @plain {
 // CHECK-NEXT:    plan.launch @norm
 
-// What was taken in is not taken in again, for as many tokens or fewer.
+// A norm that was merged for some token count is not merged again for the same count or fewer tokens.
 // RUN: %{apply}='builtin.module(kernel-norm-prologues,kernel-apply-patterns{patterns=%t.pdll device=cuda})' 2>%t.once | FileCheck %s --check-prefix=ONCE
 // RUN: FileCheck %s --check-prefix=NOTHING < %t.once
 // ONCE:     plan.when [tokens <= 4] {
 // ONCE-NOT: plan.when
 // NOTHING: warning: nothing matches the patterns of
 
-// CPUs have no such kernels; of no device nobody knows; and a program that is planned has its places.
+// CPUs have no such kernels; without a device none are known; and a planned program has fixed buffer places.
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.pdll device=cpu})' 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: [Missed] few_norms {{.*}}Reason="a consumer of its rows expects its activations to be in memory on CPUs"
 // CPU-NOT: plan.when
@@ -36,7 +37,7 @@
 // RUN: sed 's/@n per_token 128/@n per_token 128 at 0/' %s > %t.planned.mlir && ingot-opt %t.planned.mlir --remarks-filter=fusion --remark-policy=all --pass-pipeline='builtin.module(kernel-apply-patterns{patterns=%t.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=PLANNED
 // PLANNED: [Missed] few_norms {{.*}}Reason="the program is already planned: launches are composed at the point pre-plan"
 
-// Launches that are no norms, and a step of no tokens.
+// Launches that are not norms, and a step of no tokens.
 // RUN: sed -e 's/kernel.rowwise/kernel.matmul/;/ProducesRows/d;/ProducesWidth/d;/HasConsumers/d;/CanFuse/d' %t.pdll > %t.other.pdll
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.other.pdll device=cuda})' 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: [Missed] few_norms {{.*}}Reason="its anchor is not kernel.rowwise, the only kernel that can be fused into its consumers"

@@ -1,4 +1,4 @@
-// ingot-reduce keeps what a script looks for, here a scale by 3, and leaves out the rest.
+// ingot-reduce keeps what a script tests for, here a scale by 3, and removes the rest.
 // RUN: ingot-reduce %s --reduction-tree='traversal-mode=0 test=%S/Inputs/has_scale.sh' | FileCheck %s
 
 // CHECK:     lm.scale

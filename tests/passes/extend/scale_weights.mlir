@@ -1,4 +1,5 @@
-// Weights multiplied by vectors, as references: rows of them keep their numbers, and codes are not multiplied.
+// References to weights multiplied by vectors: selected rows keep their factors, and quantised codes are not
+// multiplied.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/Inputs/scale.pdll}))' 2>/dev/null | FileCheck %s
 
 // CHECK-NOT:  lm.weight @w :

@@ -1,4 +1,4 @@
-// Formats may differ: each projection is a segment of its own. Norms of heads in between do not hinder.
+// Formats may differ: each projection is a separate segment. Head norms in between do not prevent the fusion.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-projections))' | FileCheck %s
 
 // CHECK:      %[[P:.*]]:3 = lm.fused "projections" -> tensor<?x64xf32>, tensor<?x32xf32>, tensor<?x32xf32> {

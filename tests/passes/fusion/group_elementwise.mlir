@@ -1,4 +1,4 @@
-// A diamond of elementwise ops behind a projection joins it; an op whose value is seen outside does not.
+// A diamond of elementwise ops after a projection joins it; an op whose value is used outside does not.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-group-elementwise))' | FileCheck %s
 
 // CHECK:      %[[G:.*]] = lm.fused "group" -> tensor<?x64xf32> {

@@ -1,12 +1,12 @@
-// A fusion that saves neither launches nor bytes is no fusion: what a step of a tiny model costs with and without
-// each (plan-count-traffic: bytes of weights, bytes per token, bytes per logits row). Named patterns are measured without
-// the grouper, which would take up part of what they leave. The norm and rotation where keys enter the cache is not
-// optional: no other kernel does it.
+// Every fusion must save launches or bytes: the cost of a step of a tiny model with and without each fusion
+// (plan-count-traffic: bytes of weights, bytes per token, bytes per logits row). Named patterns are measured without
+// the grouper, which would fuse part of what they leave. The fusion of norm and rotation with the append to the cache
+// is not optional: no other kernel does it.
 // DEFINE: %{model} = llama
 // DEFINE: %{options} =
 // DEFINE: %{plan} = ingot compile %S/../../checkpoints/tiny/%{model}-gguf-mixed/model.gguf --emit plan %{options}
 
-// The grouper: in one of two layers gate and up have different formats, and silu(gate) * up is a launch of its own.
+// The grouper: in one of two layers gate and up have different formats, and silu(gate) * up is a separate launch.
 // RUN: %{plan} | FileCheck %s --check-prefix=ALL
 // ALL: bytes_per_step = array<i64: 247744, 27602, 3456>, {{.*}} launches = 23 :
 // REDEFINE: %{options} = --disable lm-group-elementwise
@@ -32,7 +32,7 @@
 // RUN: %{plan} | FileCheck %s --check-prefix=NORMS
 // NORMS: bytes_per_step = array<i64: 247744, 28370, 5504>, {{.*}} launches = 25 :
 
-// Gemma's seven layers norm before and after each residual.
+// Gemma's seven layers have a norm before and after each residual.
 // REDEFINE: %{model} = gemma3
 // REDEFINE: %{options} = --disable lm-group-elementwise
 // RUN: %{plan} | FileCheck %s --check-prefix=GEMMA

@@ -1,5 +1,5 @@
-// In steps of few tokens the append stands behind a copy of the projection, in one kernel: pool and table are operands of it, rows of
-// k and v are not.
+// In steps of few tokens, the append follows a copy of the projection in one kernel: pool and table are its operands,
+// rows of k and v are not.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK: remark: [Passed] append_epilogue | Category:fusion | {{.*}}Remark="done by the projections in steps of at most 8"

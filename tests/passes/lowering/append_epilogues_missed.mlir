@@ -1,4 +1,4 @@
-// Why rotation and append stay a launch of their own in steps of few tokens.
+// Why rotation and append stay a separate launch in steps of few tokens.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-append-epilogues)' --split-input-file --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK-DAG: [Missed] append_epilogue | Category:fusion | {{.*}}Reason="heads have norms, and no block of the projection has a whole head to sum"
@@ -82,7 +82,7 @@ plan.program @p attributes {family = "t", vocab = 64 : i64, hidden = 64 : i64, m
 
 // -----
 
-// Half of it rotates.
+// Only half of each head is rotated.
 kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w: !lm.weight<64x64, bf16>, %y0: !kernel.activation<64, f32>, %y1: !kernel.activation<64, f32>, %y2: !kernel.activation<64, f32>) {
   kernel.matmul %x : !kernel.activation<64, bf16> weights(%w, %w, %w : !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>, !lm.weight<64x64, bf16>) outs(%y0, %y1, %y2 : !kernel.activation<64, f32>, !kernel.activation<64, f32>, !kernel.activation<64, f32>) attributes {aux_counts = array<i64: 0, 0, 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%acc: f32):

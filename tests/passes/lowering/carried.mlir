@@ -1,5 +1,5 @@
-// What layers hand on has a buffer of its own, as wide as it is: whatever it is called (here a weight has its name), and
-// whatever the model says of its hidden state. What is handed to them is made there, be it the embedding or not.
+// The value that layers pass on has a separate buffer of its width, whatever its name (here a weight has the same name)
+// and the model's hidden size. The input of the first layer is written there, whether it is the embedding or not.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{kv=f32})' | FileCheck %s
 // RUN: ingot-opt %s --ingot-lower | ingot-opt --check-plan=against=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 

@@ -1,5 +1,6 @@
 // A short convolution between two gates: three projections in one launch, the products row by row, the convolution with the
-// state of its layer. The gated rows are made as the output's projection reads them, and its residual is added there.
+// state of its layer. The gated rows are written in the encoding that the output projection reads, which also adds the
+// residual.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16})' | FileCheck %s --check-prefix=CUDA
 

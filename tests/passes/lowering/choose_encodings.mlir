@@ -1,11 +1,11 @@
-// Each value is held in the encodings that its consumers want. Its producer writes them where its kernel can, else a launch
-// more converts it; f32 rows that nobody reads are not written.
+// Each value has the encodings that its consumers read. Its producer writes them if its kernel can, else another launch
+// converts it; f32 rows without readers are not written.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings))' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings{precision=exact}))' | FileCheck %s --check-prefix=EXACT
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings{device=cuda fp8-rows=true}))' | FileCheck %s --check-prefix=CUDA
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings{device=none}))' 2>&1 | FileCheck %s --check-prefix=DEVICE
 
-// What comes from the layer before is no launch's to round.
+// No launch of this layer can round the output of the previous layer.
 // CHECK:      lm.layer_kind @layer(%[[X:.*]]: tensor<?x64xf32>, %{{.*}}: !lm.batch
 // CHECK-NEXT:   %[[XQ:.*]] = lm.cast %[[X]] : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
 // CHECK-NEXT:   %[[A:.*]] = lm.linear %[[XQ]]
@@ -15,13 +15,13 @@
 // CHECK-NEXT:     %[[ROUND:.*]] = lm.cast %[[NORM]]
 // CHECK-NEXT:     lm.yield %[[NORM]], %[[ROUND]]
 // CHECK-NEXT:   }
-// A region gets a result more; its projections' own rows are read rounded alone.
+// A region gets another result; the rows of its projections are only read in rounded form.
 // CHECK-NEXT:   %[[G:.*]] = lm.fused "gate_up" -> tensor<?x64xf32, "q8"> {
 // CHECK-COUNT-2:  lm.linear %[[N]]#1
 // CHECK:          %[[M:.*]] = lm.mul
 // CHECK-NEXT:     lm.cast %[[M]]
 // CHECK:        }
-// A projection writes one encoding: a launch converts the rows that a sum reads as well.
+// A projection writes one encoding: a launch converts rows that a sum reads, too.
 // CHECK:        %[[P:.*]] = lm.linear %[[G]]
 // CHECK-NEXT:   %[[PQ:.*]] = lm.cast %[[P]]
 // Float weights read f32.
@@ -36,7 +36,7 @@
 
 // EXACT-NOT: lm.cast
 
-// All projections read bf16, those of fp8 weights fp8 rows, which come before the first of them.
+// All projections read bf16, and those of fp8 weights also fp8 rows, which are made before the first of them.
 // CUDA:      lm.layer_kind @layer(%[[X:.*]]: tensor<?x64xf32>, %{{.*}}: !lm.batch
 // CUDA-NEXT:   lm.cast %[[X]] : tensor<?x64xf32> -> tensor<?x64xf32, "bf16">
 // CUDA:        lm.fused "norm" -> tensor<?x64xf32>, tensor<?x64xf32, "bf16"> {

@@ -1,5 +1,5 @@
-// Caches of single layers get an element, and layers of one kind that come to differ kinds of their own. The kind that was
-// there stays with those that nobody named, and a layer without a cache is left alone.
+// Caches of single layers get an element type, and layers of one kind that now differ get separate kinds. The original
+// kind stays with the layers that are not named, and a layer without a cache is unchanged.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32,5-5:int8})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=0-5:int8})' | FileCheck %s --check-prefix=ALL
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32},lm-lower-to-plan{kv=f16})' | FileCheck %s --check-prefix=PLAN

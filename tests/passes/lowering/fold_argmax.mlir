@@ -2,8 +2,8 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{device=cpu})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
 
-// On CPUs the keys are of greedy steps, which write no logits; others leave the largest of each 32 values as well: of a vocabulary
-// of 32 there is one panel.
+// On CPUs, greedy steps compute keys and write no logits; other steps also write the largest of each 32 values: a
+// vocabulary of 32 has one panel.
 // MAXIMA-LABEL: kernel.func @head(
 // MAXIMA:         %[[F:.+]] = kernel.matmul {{.*}} -> !kernel.fused<32, f32> attributes
 // MAXIMA:         kernel.store %[[F]] : <32, f32> into %{{[^ ]+}} : <32, f32>
@@ -59,7 +59,7 @@ plan.program @p attributes {family = "t", vocab = 32 : i64, hidden = 64 : i64, m
 
 // -----
 
-// What is largest is known after the second launch only.
+// The largest logit is known only after the second launch.
 // CHECK-NOT: greedy_keys
 kernel.func @head(%x: !kernel.activation<64, bf16>, %w: !lm.weight<32x64, bf16>, %y: !kernel.activation<32, f32>) {
   kernel.matmul %x : !kernel.activation<64, bf16> weights(%w : !lm.weight<32x64, bf16>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<rows>} {

@@ -1,5 +1,5 @@
-// The gate of a pair, the projection that an activation takes, is its first weight, whatever the region is called and in
-// whichever order its ops are. Two projections of which none is activated keep their order.
+// The gate of a pair, the projection to which the activation is applied, is its first weight, whatever the region's
+// name and the order of its ops. Two projections without an activation keep their order.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s
 
 // CHECK:      plan.section @pairs {

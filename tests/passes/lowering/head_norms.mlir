@@ -1,4 +1,4 @@
-// Layer norms of heads, each by its own weight: the kernel that rotates and appends takes the mean away first.
+// Layer norms of heads, each with its own weight: the kernel that rotates and appends subtracts the mean first.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-rope-append))' | FileCheck %s --check-prefix=FUSED
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s
 

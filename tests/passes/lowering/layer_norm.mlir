@@ -24,7 +24,7 @@
 // CHECK-NEXT:    plan.launch @linear_
 // CHECK-NEXT:  }
 
-// Projections of few tokens compute it themselves.
+// In steps of few tokens, projections compute the norm themselves.
 // CUDA:        kernel.func @linear_0{{.*}}_norm(
 // CUDA-NEXT:     %[[X:.+]] = kernel.rowwise
 // CUDA:            kernel.row_stat

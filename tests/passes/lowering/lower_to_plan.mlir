@@ -10,7 +10,8 @@
 
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda kv=bf16})' | FileCheck %s --check-prefix=FP8
 
-// FP8 projections that may multiply in fp8 get their rows twice: written once for all that read them, in a launch before.
+// Projections with fp8 weights that may multiply in fp8 get their rows in two encodings: the fp8 rows are written once
+// for all readers, in an earlier launch.
 // FP8-LABEL:  kernel.func @projections_0
 // FP8:          kernel.matmul {{.*}} fp8(
 // FP8:        plan.section @layer {
@@ -56,7 +57,7 @@
 // CHECK-NEXT:  plan.output logits f32 @
 // CHECK-NOT: lm.model
 
-// On GPUs every projection reads bf16 rows, which who makes them writes: no launch converts.
+// On GPUs every projection reads bf16 rows, which their producers write: no launch converts.
 // CUDA-LABEL:   kernel.func @norm_0
 // CUDA-SAME:      !kernel.activation<64, bf16>
 // CUDA-LABEL:   kernel.func @projections_0

@@ -1,6 +1,6 @@
-// In steps of few tokens the norm stands before copies of q and gate, in their kernels: they have its inputs as operands, instead
-// of x. A block's weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair reads twice as much, but
-// one kernel decides with the other.
+// In steps of few tokens, the norm is computed in copies of the kernels of q and gate, which have its inputs as
+// operands instead of x. A block's weight is 16 x 64 bf16, 2048 bytes; half of that is four rows of the input. The pair
+// reads twice as much, but both kernels use the same limit.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK: remark: [Passed] norm_prologue | Category:fusion | {{.*}}Remark="computed by 2 projections in steps of at most 4"
@@ -21,7 +21,7 @@
 // CHECK-NEXT:      plan.launch @q [#plan.buffer<@n>, #plan.layer_weight<1>, #plan.buffer<@y>]
 // CHECK-NEXT:      plan.launch @pair [
 // CHECK-NEXT:    }
-// The section @plain has none: there the consumer counts logits rows.
+// The section @plain has no such copies: there the consumer counts logits rows.
 // CHECK:       plan.section @plain {
 // CHECK-NEXT:    plan.launch @norm
 

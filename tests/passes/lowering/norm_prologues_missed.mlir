@@ -1,4 +1,4 @@
-// Why a norm stays a launch of its own in steps of few tokens.
+// Why a norm stays a separate launch in steps of few tokens.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-norm-prologues)' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s
 
 // CHECK-DAG: [Missed] norm_prologue | Category:fusion | {{.*}}Reason="it also writes f32 rows, which the blocks must not write"

@@ -1,5 +1,5 @@
-// Columns in another order (act-order): a launch that copies rows, in the encoding that projections read. Those of one input
-// share it, and it is never in place.
+// Columns in another order (act-order): a launch that copies rows, in the encoding that projections read. Projections
+// of one input share the launch, which is never in place.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues{device=cuda})' | FileCheck %s --check-prefix=CUDA

@@ -1,5 +1,5 @@
-// Columns of experts in another order. Where nobody reads rows of experts but in that order, they are those of tokens
-// (@alone), else those that were brought to the experts (@both); an order that all experts have needs no routes (@same).
+// Columns of experts in another order. If all readers of dispatched rows use that order, the launch reads the rows of
+// tokens (@alone), else the dispatched rows (@both); an order that all experts share needs no routes (@same).
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
 
 // CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {extent = #kernel.extent<tokens>}
@@ -17,7 +17,7 @@
 // CHECK-NEXT:    plan.launch @permute_2 [{{.*}}, #plan.layer_weight<3>, #plan.buffer<@{{.*}}>, #plan.buffer<@routes{{.*}}>]
 // CHECK-NEXT:    plan.launch @linear
 
-// Rows that are read later than where they are brought to their experts keep their place until then.
+// Rows that are read after their dispatch keep their memory until then.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=LATE
 // LATE-LABEL:  plan.section @late {
 // LATE-NEXT:     plan.launch @norm_0 [{{.*}}, #plan.buffer<@[[N:norm.*]]>]

@@ -1,4 +1,4 @@
-// What has no kernel is refused with its reason, not lowered to something else.
+// Ops without a kernel are refused with the reason, not lowered to something else.
 // RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
 
 // CHECK: error: 'lm.rms_norm' op of heads is supported only where keys enter the cache (pattern rope_append)
@@ -22,7 +22,7 @@ lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_p
 
 // -----
 
-// Rows that lm.layers does not hand on are not there behind it.
+// Rows that lm.layers does not pass on do not exist after it.
 // CHECK: error: 'lm.select_rows' op expects rows of its own stage, or rows that lm.layers passes on
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<40x64, f16> {source = "embd"}

@@ -1,4 +1,4 @@
-// Layers have the states that they pass to their kind: here one, and none. A kind may be called as buffers are.
+// Layers have the states that they pass to their kind: here one, and none. A kind may have the name of a buffer.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{kv=f32})' | FileCheck %s
 
 // CHECK:       plan.section @norm {

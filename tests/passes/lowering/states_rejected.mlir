@@ -1,4 +1,4 @@
-// A state that its layer neither reads nor writes would take memory for nothing.
+// A state that its layer neither reads nor writes would waste memory.
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
 
 // CHECK: error: 'lm.state' op is kept, but its layer neither reads nor writes it

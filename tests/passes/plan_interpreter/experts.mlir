@@ -1,4 +1,4 @@
-// Experts on GPUs: rows of experts, rounded to bf16 where they are brought to them, in all modes.
+// Experts on GPUs: rows of experts, rounded to bf16 when they are dispatched, in all modes.
 // DEFINE: %{model} = %S/Inputs/experts.mlir
 // RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-fold-argmax,kernel-append-epilogues,kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers))' -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.mlir

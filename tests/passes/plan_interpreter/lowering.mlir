@@ -1,9 +1,9 @@
-// What lowering could get wrong, each planted once into a plan that is right, and what the plan interpreter says of it.
+// Errors that lowering could make, each planted into a correct plan, and what the plan interpreter reports.
 // DEFINE: %{model} = %S/Inputs/model.mlir
 // DEFINE: %{lower} = ingot-opt %{model} --ingot-fuse --ingot-lower
 // DEFINE: %{check} = not ingot-opt --check-plan=against=%{model} -o /dev/null
 
-// The plan as it is.
+// The unmodified plan.
 // RUN: %{lower} | ingot-opt --check-plan=against=%{model} -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RIGHT: remark: computes the same: 24 launches in modes logits, greedy
 
@@ -30,7 +30,7 @@
 // SLOT: error[E0887]: the step of layer 1 (@layer) does not match its layer
 // SLOT: state 0 is @kv.0, where layer 0 takes @kv.0
 
-// 6. A pool of another format than the state's: the verifier of the plan finds it.
+// 6. A pool with a format other than the state's: the plan's verifier finds it.
 // RUN: %{lower} | sed '/func @attention/,/return/s/f16>/bf16>/g' | %{check} 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: error: 'plan.step' op expects @kv.0 to be of type '!kernel.kv_pool<2, 32, bf16>'
 
@@ -39,7 +39,7 @@
 // RESIDUAL: error[E0883]
 // RESIDUAL: @residual_0 of layer 0 is the first launch
 
-// Keys that are appended behind the attention that reads them: nobody has written what it looks at.
+// Keys that are appended after the attention that reads them: it reads unwritten memory.
 // RUN: %{lower} | sed -e '/launch @rope_append_0/{h;d}' -e '/launch @attention_0/{G}' | %{check} 2>&1 | FileCheck %s --check-prefix=LATE
 // LATE: error[E0882]: @attention_0 of layer 0 reads uninitialised memory
 // LATE: the pool of state 0 holds 0 positions of sequence 0, position 19 is read

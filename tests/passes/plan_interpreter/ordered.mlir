@@ -1,5 +1,5 @@
-// Experts and a head whose columns have orders of their own: rows go to their experts in the order of their columns,
-// and the hidden state, which CPUs have, is the head's rows as they were before.
+// Experts and a head with column orders: rows are dispatched in the order of each expert's columns, and the hidden
+// state, which CPUs output, is the head's input before the permutation.
 // DEFINE: %{model} = %S/Inputs/ordered.mlir
 // RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,ingot-lower)' -o %t.cpu.mlir
 // RUN: FileCheck %s --input-file=%t.cpu.mlir

@@ -1,5 +1,5 @@
-// Kernels that ask for a workspace get it as their last operand, and the program one buffer for all: as large as the one that
-// wants most. Launches that share it stand apart, whatever else they touch.
+// Kernels that need a workspace get it as their last operand, and the program has one buffer for all, as large as the
+// largest. Launches that share it are separated by barriers, whatever else they touch.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-add-workspaces,plan.program(plan-elide-barriers,plan-pack-buffers))' | FileCheck %s
 
 // CHECK-LABEL: kernel.func @large(
@@ -23,7 +23,7 @@ kernel.func @small(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, 
   kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
-// A window of two runs is one block's.
+// A window of two runs is processed by one block.
 kernel.func @near(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
   kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32, window = 512 : i64}
   kernel.return

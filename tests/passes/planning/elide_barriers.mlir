@@ -24,7 +24,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   }
 }
 
-// Each case is a list of its own, which ends with a barrier: the second begins with nothing written.
+// Each case is a separate list, which ends with a barrier: the second begins with no pending writes.
 // CHECK-LABEL: plan.program @cases
 // CHECK:       plan.case when [mode = greedy] {
 // CHECK-NEXT:    plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>]{{$}}

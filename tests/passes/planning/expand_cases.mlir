@@ -1,10 +1,10 @@
-// Nested conditions become a case for each list that can occur, the last without a condition.
+// Nested conditions become one case for each list of launches that can occur, the last without a condition.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-expand-cases)' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-expand-cases,plan-expand-cases)' | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-elide-barriers))' 2>&1 | FileCheck %s --check-prefix=NESTED
 // NESTED: 'plan.when' op expects plan-expand-cases to have run
 
-// Kernels know the counts that they meet; who is never launched goes.
+// Kernels get the counts with which they are launched; kernels that are never launched are removed.
 // CHECK-LABEL: kernel.func @a({{.*}} attributes {counts = #kernel.counts<1 to 1>} {
 // CHECK-LABEL: kernel.func @b({{.*}} attributes {counts = #kernel.counts<2 to 8>} {
 // CHECK-LABEL: kernel.func @c({{.*}} attributes {counts = #kernel.counts<9>} {
@@ -50,7 +50,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   plan.buffer @x per_token 256 persistent
   plan.buffer @y per_token 256
 
-  // A condition within another is decided where what is known says so: one token is at most 8.
+  // A nested condition is resolved if the outer one implies it: one token is at most 8.
   // CHECK:      plan.section @nested {
   // CHECK-NEXT:   plan.case when [tokens <= 1] {
   // CHECK-NEXT:     plan.launch @a
@@ -82,7 +82,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
     plan.launch @d [#plan.buffer<@x>, #plan.buffer<@y>]
   }
 
-  // Conditions on two things are conjunctions; a step has one mode. Cases that launch the same are one.
+  // Conditions on two quantities are conjunctions; a step has one mode. Cases with the same launches become one.
   // CHECK:      plan.section @both {
   // CHECK-NEXT:   plan.case when [mode = greedy, rows <= 4] {
   // CHECK-NEXT:   }

@@ -1,9 +1,10 @@
-// The section `ids` has a case for steps that want the largest logit's id and one for those that draw; a step that wants logits
-// runs nothing there. What outlives the step is persistent; nothing else of a row shares memory with it.
+// The section `ids` has a case for steps that need the largest logit's id and one for steps that sample; a step that
+// returns logits runs nothing there. Buffers that outlive the step are persistent; no other per-row buffer shares their
+// memory.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | ingot-opt | FileCheck %s
 
-// The head raises the keys of up to 32 rows: argmax is left out there, and the buffer of keys is the head's.
+// The head updates the keys of up to 32 rows: there argmax is left out, and the buffer of keys is the head's.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax,plan-find-ids,plan-expand-cases)' | FileCheck %s --check-prefix=FOLDED
 // FOLDED:     kernel.func @argmax({{.*}} attributes {counts = #kernel.counts<33>}
 // FOLDED:     plan.buffer @greedy_keys
@@ -22,9 +23,9 @@
 // FOLDED-NEXT:  plan.output keys key @greedy_keys
 // FOLDED-NEXT:  plan.output ids i32 @greedy_ids
 
-// Barriers follow from what the kernels do: each launch of a case reads what the one before it wrote. Logits live until ids are
-// found, and to the end of the step, where the host may want them: nothing lies over them. The launches of a step are those of
-// the mode logits.
+// Barriers follow from the kernels' effects: each launch of a case reads what the previous one wrote. Logits live until
+// ids are found, and to the end of the step if the host may read them: no buffer overlaps them. The counted launches of
+// a step are those of the mode logits.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases,plan.program(plan-elide-barriers,plan-pack-buffers,plan-count-traffic))' | FileCheck %s --check-prefix=PLANNED --implicit-check-not=no_barrier
 // PLANNED:      launches = 1 : i64, lower_bound = array<i64: 0, 12736, 0>
 // PLANNED-SAME: peak = array<i64: 0, 12736, 0>

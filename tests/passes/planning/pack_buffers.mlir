@@ -1,5 +1,5 @@
-// a is dead when c is written: they share memory. Launches without a barrier between them overlap in time, so
-// what one reads last the next may not overwrite. Unused buffers go; classes have arenas of their own.
+// a is dead when c is written: they share memory. Launches without a barrier between them overlap in time, so the next
+// one must not overwrite what one reads last. Unused buffers are removed; each class has its own arena.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' | FileCheck %s
 
 // CHECK:      lower_bound = array<i64: 768, 256, 0>
@@ -32,8 +32,8 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
   }
 }
 
-// Cases of a section share its time: b of one and c of the other are never there together. An output stays to the end of the
-// step: nobody may lie over d, though its last launch is in the first section.
+// Only one case of a section runs: b of one and c of the other are never live together. An output lives to the end of
+// the step: no buffer may overlap d, although its last launch is in the first section.
 // CHECK-LABEL: plan.program @cases
 // CHECK-SAME:  lower_bound = array<i64: 512, 512, 0>
 // CHECK-SAME:  peak = array<i64: 512, 512, 0>
@@ -67,8 +67,8 @@ plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64
   }
 }
 
-// A buffer of several cases lives in each as long as that one needs it: h meets b in the first alone, and c in none. What one case
-// leaves to another section that the next does not is nobody's to read.
+// A buffer of several cases is live in each as long as that case needs it: h overlaps b in time only in the first, and
+// c in none. Another section must not read a buffer that only one of the cases writes.
 // RUN: sed 's/@b>, #plan.buffer<@h>/@b>, #plan.buffer<@b>/' %s | not ingot-opt --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' 2>&1 | FileCheck %s --check-prefix=UNWRITTEN
 // UNWRITTEN: 'plan.launch' op reads rows that neither this case nor every case of an earlier section has written
 // CHECK-LABEL: plan.program @several

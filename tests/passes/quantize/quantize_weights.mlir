@@ -1,4 +1,5 @@
-// Matrices inside layers take the asked format, what the entry reads takes int8; vectors and quantised weights stay.
+// Matrices inside layers get the requested format, those that the entry reads get int8; vectors and quantised weights
+// stay.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=int4_g64}))' | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=q2}))' 2>&1 | FileCheck %s --check-prefix=BAD
 

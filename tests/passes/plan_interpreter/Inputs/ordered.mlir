@@ -1,5 +1,5 @@
-// Experts whose columns have orders of their own: gate and up share them in one layer and have each its own in
-// the other; down has others, and so has the head.
+// Experts with column orders: gate and up share theirs in one layer and have different ones in the other; down and the
+// head have others.
 lm.model @model attributes {family = "t", vocab = 97 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<97x64, q8_0> {source = "embd"}
   lm.weight @norm : !lm.weight<64, f32> {source = "norm"}
