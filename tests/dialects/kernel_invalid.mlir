@@ -379,7 +379,7 @@ kernel.func @k(%x: !kernel.activation<64, f32>, %v: !lm.weight<32x64, f32, panel
 
 // -----
 
-// func_c1: two that stand alone
+// func_c1: two ops that are neither producer nor consumer
 // expected-error @+1 {{expects one op that is neither producer nor consumer, and a return}}
 kernel.func @k(%k: !kernel.activation<1, key>, %i: !kernel.activation<1, i32>) {
   kernel.argmax_finish %k : !kernel.activation<1, key> outs(%i : !kernel.activation<1, i32>)

@@ -4,7 +4,7 @@
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.weight @v : !lm.weight<8x64, f32> {source = "v"}
   lm.layer_kind @layer(%x: tensor<?x64xf32>, %b: !lm.batch, %n: !lm.weight<64, f32> {lm.role = "n"}) -> tensor<?x64xf32> {
-    // A scale of one is its operand; two equal norms are one; what nobody reads goes.
+    // A scale by one becomes its operand; two equal norms become one; unused ops are removed.
     // CHECK-NEXT: %[[N:.*]] = lm.rms_norm
     // CHECK-NEXT: %[[S:.*]] = lm.add %[[N]], %[[N]]
     // CHECK-NEXT: lm.return %[[S]]

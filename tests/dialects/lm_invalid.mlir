@@ -931,7 +931,7 @@ lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_po
 
 // -----
 
-// Projections alone read other encodings.
+// Only projections read other encodings.
 lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   lm.layer_kind @k(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
     %0 = lm.cast %x : tensor<?x64xf32> -> tensor<?x64xf32, "q8">

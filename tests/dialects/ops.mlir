@@ -1,4 +1,4 @@
-// Round trip: what is printed parses to the same.
+// Round trip: the printed IR parses to the same IR.
 // RUN: ingot-opt %s | ingot-opt | FileCheck %s
 // RUN: ingot-opt %s --mlir-print-op-generic | ingot-opt | FileCheck %s
 
@@ -142,7 +142,7 @@ kernel.func @gate_up_0(%x: !kernel.activation<64, q8>, %g: !lm.weight<96x64, q4_
   kernel.return
 }
 
-// What a projection does in steps of few tokens.
+// A projection with ops fused for steps of few tokens.
 // CHECK-LABEL: kernel.func @few_0
 // CHECK-SAME:    attributes {counts = #kernel.counts<2 to 4>}
 kernel.func @few_0(%w: !lm.weight<32x64, q4_0>, %y: !kernel.activation<32, f32>, %i: !kernel.activation<64, f32>,

@@ -276,7 +276,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
-// a quantity that nobody knows
+// an unknown quantity
 plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
   plan.section @s {
     // expected-error @+1 {{expected one of [mode, tokens, rows, tile_tokens] for what the host knows of a step before it runs, got: weather}}
@@ -412,7 +412,7 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
-// step_c6: the weights of a layer lie as its kernels take them
+// step_c6: the weights of a layer have the layout that its kernels take
 kernel.func @head(%x: !kernel.activation<64, f32>, %w: !lm.weight<32x64, f32, panel32>, %y: !kernel.activation<32, f32>) {
   kernel.matmul %x : !kernel.activation<64, f32> weights(%w : !lm.weight<32x64, f32, panel32>) outs(%y : !kernel.activation<32, f32>) attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>} {
   ^bb0(%a: f32):
