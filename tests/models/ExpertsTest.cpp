@@ -74,7 +74,7 @@ TEST(Experts, CountsOfEachLayerAreOne) {
   EXPECT_HAS(with({}), "'moe_topk' is not supported");
 }
 
-/// As in files of 2023: one tensor per expert.
+/// GGUFs of 2023 have one tensor per expert.
 TEST(Experts, ApartInGguf) {
   Changed old("mixtral-gguf");
   for (const char *name : {"ffn_gate", "ffn_up", "ffn_down"})

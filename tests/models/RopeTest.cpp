@@ -27,7 +27,8 @@ TEST(Rope, Linear) {
   expectNear(ropeFrequencies(rope, 6), {0.125f, 0.00124999986f, 1.2499996e-05f});
 }
 
-// Llama 3.2's own numbers: long waves are divided by 32, short ones kept, and two lie between.
+// Llama 3.2's own numbers: low frequencies are divided by 32, high ones are unchanged, and two lie
+// between.
 TEST(Rope, Llama3) {
   Rope rope;
   rope.base = 500000;
