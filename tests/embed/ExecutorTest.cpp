@@ -162,7 +162,7 @@ TEST_F(ExecutorTest, beamsAndHooksOnThem) {
     EXPECT_EQ(executor.enqueue(wanted).error().code, "E0530");
   }
   wanted.beams = Beams{2};
-  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0535"); // three choices are asked for
+  EXPECT_EQ(executor.enqueue(wanted).error().code, "E0535"); // three choices are requested
   wanted.beams = Beams{0};
   EXPECT_NE(executor.enqueue(wanted).error().why.find("width"), std::string::npos);
   wanted.beams = Beams{5};
@@ -184,7 +184,7 @@ TEST_F(ExecutorTest, contrastiveAnswers) {
     ids.insert(ids.end(), one.ids.begin(), one.ids.end());
   EXPECT_EQ(ids.size(), 20u);
   EXPECT_NE(ids, expected(3, 20));
-  wanted.contrastive->alpha = 1e-9f; // likelihood alone decides
+  wanted.contrastive->alpha = 1e-9f; // only the likelihood decides
   EXPECT_EQ(executor.generate(wanted).value()[0].ids, expected(3, 20));
 }
 

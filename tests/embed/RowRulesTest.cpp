@@ -1,4 +1,4 @@
-//===- RowRulesTest.cpp - Which ids the rules rule out -----------------------===//
+//===- RowRulesTest.cpp - Which ids the rules exclude -----------------------===//
 #include "runtime/embed/RowRules.h"
 
 #include <cmath>

@@ -132,7 +132,7 @@ class InsideTest(unittest.TestCase):
 
             async def leaves():
                 pieces = server.answer("POST", "/v1/completions", [], endless)
-                await pieces.__anext__()  # the head, which arrives while the request still waits for its turn
+                await pieces.__anext__()  # the response head, which arrives while the request is still queued
                 await pieces.aclose()
 
             answers = await asyncio.gather(*(ask(server, "POST", "/v1/completions", body) for _ in range(12)), *(leaves() for _ in range(6)))

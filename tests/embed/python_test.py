@@ -28,7 +28,7 @@ PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 
 
 class AbiTest(unittest.TestCase):
-    """The structures of _abi.py lie in memory as those of ingot.h; spellings.py compares everything else."""
+    """The structures of _abi.py have the memory layout of those of ingot.h; spellings.py compares everything else."""
 
     STRUCTURES = {
         "ingot_config": _abi.Config,

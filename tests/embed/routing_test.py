@@ -101,7 +101,7 @@ class PolicyTest(unittest.TestCase):
         sent = [self.send(policy, str(number), blocks) for number in range(6)]
         self.assertEqual(sent[:5], [sent[0]] * 5)
         self.assertNotEqual(sent[5], sent[0])
-        # Now both have the prefix, and the one with less to do gets it.
+        # Now both have the prefix, and the one with less load gets the request.
         self.assertEqual(policy.order(["a", "b", "c"], blocks)[0], sent[5])
         slow = PrefixPolicy(slack_share=1, slack=0)
         self.assertEqual({self.send(slow, str(number), blocks) for number in range(3)}, {"a", "b", "c"})
@@ -134,7 +134,7 @@ class PolicyTest(unittest.TestCase):
         policy.sent("1", "a", old)
         policy.sent("2", "a", new)
         self.assertEqual(policy.matching("a", new), 8)
-        self.assertEqual(policy.matching("a", old), 2)  # its end was forgotten, not its beginning
+        self.assertEqual(policy.matching("a", old), 2)  # the end of the prefix was evicted, not its beginning
 
     def test_a_replica_that_went_is_forgotten(self):
         policy = PrefixPolicy()

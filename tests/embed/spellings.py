@@ -1,4 +1,4 @@
-"""Compares the C API's four spellings: ingot.h with libingot.map, _abi.py and ingot.hpp.
+"""Checks that the four declarations of the C API agree: ingot.h with libingot.map, _abi.py and ingot.hpp.
 
   spellings.py --source FOLDER    checks; exit status 1 and a line for each mistake
   spellings.py --self-test        plants mistakes in copies of the files and checks that each is found
@@ -267,9 +267,9 @@ def check(root):
 # Self-test
 #===----------------------------------------------------------------------===#
 
-# (file, text, what replaces it, what the one mistake says)
+# (file, text, its replacement, a part of the only message)
 PLANTED = [
-    # A field in another place, of another type, missing, and new in the header alone.
+    # A field in another place, of another type, missing, and new only in the header.
     (PYTHON, '("kv_memory", c_uint64),\n        ("swap_memory", c_uint64),',
      '("swap_memory", c_uint64),\n        ("kv_memory", c_uint64),', "Config: field 5 is"),
     (PYTHON, '("seed", c_uint64)', '("seed", c_size_t)', "Request: field 26 is"),
