@@ -85,7 +85,7 @@ def only(pattern):
 
 
 def answers(root, ingot, what):
-    """Compiles and answers as a user, then answers from the cache, without any other program to start."""
+    """Compiles and answers as a user, then answers from the cache; no other program can be started."""
     root.do("for tool in cc gcc clang ld ld.lld as python3; do ! command -v $tool; done" if what != "wheel" else "for tool in cc gcc clang ld ld.lld as; do ! command -v $tool; done")
     root.put(options.checkpoint, "/home/user")
     version = root.do(f"{ingot} --version", user=1000).strip()
@@ -108,7 +108,7 @@ def tarball():
             root.do(f"mkdir -p /opt && tar -xzf /packages/{one.name} -C /opt")
         folder, small = f"/opt/{file.name.removesuffix('.tar.gz')}", f"/opt/{runtime.name.removesuffix('.tar.gz')}"
         answers(root, f"{folder}/bin/ingot", "tarball")
-        # Moved and started through a link; then the runtime package with the engine that the other package has made.
+        # Moved and started through a link; then the runtime package, with the engine compiled by the other package.
         root.do(f"mv {folder} /srv/moved && ln -s /srv/moved/bin/ingot /usr/bin/ingot")
         root.do(f"cd; ingot run {options.checkpoint.name} '{PROMPT}' -n 2 --quiet; {small}/bin/ingot run .cache/ingot/*.ingot '{PROMPT}' -n 2 --quiet", user=1000)
         refused = root.do(f"{small}/bin/ingot compile /home/user/{options.checkpoint.name} -o /home/user/x.ingot 2>&1 || true", user=1000)

@@ -3,8 +3,8 @@ as its user, with nothing writable.
 
 make_root.sh makes the same folder that the Dockerfile copies into an empty image. It is bind-mounted read-only, as
 with `docker run --read-only`, and a server in it answers; time is measured from chroot to the first token. With
---checkpoint, the root with the compiler first makes the engine, as the init container does, twice at once. If
-buildah is installed, images are built from the same folders. Needs root.
+--checkpoint, the root with the compiler first makes the engine, as the init container does, in two concurrent
+processes. If buildah is installed, images are built from the same folders. Needs root.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-//===- OverheadBench.cpp - Cost of the backend over libingot alone -----------===//
+//===- OverheadBench.cpp - Cost of the backend in addition to libingot -----------===//
 //
 //   triton-overhead ENGINE [REQUESTS [TOKENS [TOGETHER]]]
 //
