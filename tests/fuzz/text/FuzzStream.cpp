@@ -1,4 +1,5 @@
-// Checks stop strings and UTF-8 hold-back: the output must not depend on how the text is split.
+// Checks stop strings and the hold-back of partial UTF-8: the output must not depend on how the
+// text is split.
 
 #include "runtime/text/Text.h"
 
