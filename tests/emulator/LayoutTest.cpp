@@ -58,8 +58,8 @@ int wgmmaColumn(int thread, int i) { return 8 * (i / 4) + (thread % 4) * 2 + (i 
 int wgmmaARow(int thread, int i) { return 16 * (thread / 32 % 4) + aRow16(thread % 32, i); }
 
 /// "Shared Memory Matrix Layout", 128-byte swizzle, K-major, 16-bit elements: the atom is 8 rows x
-/// 128 bytes, and atoms follow each other along the rows; in a row, 16-byte chunk c lies at c XOR
-/// row % 8.
+/// 128 bytes, and atoms follow each other along the rows; in a row, 16-byte chunk c is at c XOR row
+/// % 8.
 int swizzledByte(int row, int byte) {
   static constexpr int kChunkAt[8][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 0, 3, 2, 5, 4, 7, 6},
                                          {2, 3, 0, 1, 6, 7, 4, 5}, {3, 2, 1, 0, 7, 6, 5, 4},

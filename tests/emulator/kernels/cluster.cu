@@ -1,5 +1,5 @@
-// Clusters. cluster_sum: every block adds up what all blocks of its cluster hold. cluster_ring:
-// block r sends to block r + 1 and tells it through the peer's mbarrier.
+// Clusters. cluster_sum: every block adds up the values of all blocks of its cluster. cluster_ring:
+// block r sends to block r + 1 and signals it through the peer's mbarrier.
 #include "device.cuh"
 
 #ifndef BUG
@@ -14,7 +14,7 @@ KERNEL void __launch_bounds__(64) cluster_sum(float *y, const float *x) {
   pdl_wait();
   mine[tid] = x[blockIdx.x * 64 + tid]; // bug 50, bug 54
 #if BUG == 54
-  cluster_arrive_relaxed(); // nobody learns of `mine`
+  cluster_arrive_relaxed(); // does not publish `mine`
   cluster_wait();
 #elif BUG != 50
   cluster_sync();
@@ -23,7 +23,7 @@ KERNEL void __launch_bounds__(64) cluster_sum(float *y, const float *x) {
   for (u32 r = 0; r < cluster_size(); r++)
     total += cluster_map(mine, r)[tid]; // bug 50: before the peers wrote; bug 51, bug 54
 #if BUG != 51
-  cluster_sync(); // or a block would leave while a peer still reads
+  cluster_sync(); // otherwise a block would leave while a peer still reads
 #endif
 #if BUG == 51
   if (cluster_rank() == 1) {
@@ -51,7 +51,7 @@ KERNEL void __launch_bounds__(64) cluster_ring(float *y, const float *x) {
   cluster_sync();
   cluster_map(inbox, next)[tid] = x[blockIdx.x * 64 + tid]; // bug 52, bug 53
 #if BUG == 53
-  mbar_arrive_remote_relaxed(arrived, next); // tells nothing of what was written
+  mbar_arrive_remote_relaxed(arrived, next); // does not publish what was written
 #else
   mbar_arrive_remote(arrived, next);
 #endif

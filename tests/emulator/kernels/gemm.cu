@@ -8,7 +8,7 @@
 
 constexpr int kM = 64, kN = 64, kK = 32, kStages = 3;
 
-/// 64-byte rows of four chunks; pairs of rows share a line of banks.
+/// 64-byte rows of four chunks; pairs of rows share a line of 32 banks.
 DEVICE int tileOffset(int row, int chunk) { return (row * 4 + (chunk ^ ((row >> 1) & 3))) * 16; }
 
 KERNEL void __launch_bounds__(128) gemm(float *c, const u16 *a, const u16 *b, int m, int n, int k) {
@@ -82,7 +82,7 @@ KERNEL void __launch_bounds__(128) gemm(float *c, const u16 *a, const u16 *b, in
           c[(u64)row * n + column] = acc[i][j][e];
       }
 #if BUG == 16
-  cp_async16(smem, a); // leaves with the copy under way
+  cp_async16(smem, a); // leaves while the copy is in flight
   cp_async_commit();
 #endif
 }

@@ -1,4 +1,4 @@
-// y = W rmsnorm(x): two rows a block, 128 threads along K; weights go to registers before the
+// y = W rmsnorm(x): two rows per block, 128 threads along K; weights go to registers before the
 // dependency wait. W is packed [rows / 2][K / 8][2][8] in bf16.
 //
 // "bug N" marks the line at which the checks must find bug N (compile with -DBUG=N).
@@ -59,7 +59,7 @@ DEVICE void gemv(float *y, const uint4 *w, const float *x, const float *gamma, u
   }
   sum = warp_sum<16, 2>(sum * scale);
   if ((tid & 31) < 2 && (BUG != 3 || warp < 3)) // bug 3 leaves a slot unwritten
-    out[BUG == 4 ? warp + 8 : warp][row] = sum; // bug 4: behind the array
+    out[BUG == 4 ? warp + 8 : warp][row] = sum; // bug 4: past the array
   if (BUG == 6 && tid >= 64)
     return;
   if (BUG == 5 && tid >= 64)
@@ -75,7 +75,7 @@ DEVICE void gemv(float *y, const uint4 *w, const float *x, const float *gamma, u
 #endif
 #if BUG == 13
   if (tid == 0)
-    *(u64 *)((u32 *)y + 1) = 0; // bug 13: eight bytes on a line of four
+    *(u64 *)((u32 *)y + 1) = 0; // bug 13: eight bytes at a multiple of four
 #endif
 #if BUG == 14
   if (tid == 0)

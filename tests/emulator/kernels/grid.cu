@@ -1,5 +1,5 @@
 // Blocks that meet through counters in global memory. grid_phases: all blocks are resident.
-// last_block: the last one to arrive sums what the others wrote.
+// last_block: the last block to arrive sums what the others wrote.
 #include "device.cuh"
 
 #ifndef BUG
@@ -22,7 +22,7 @@ KERNEL void __launch_bounds__(64)
     add_release(counter, 1);
 #endif
 #if BUG != 40
-    spin_until(counter, gridDim.x); // bug 41: nobody adds
+    spin_until(counter, gridDim.x); // bug 41: no block adds
 #endif
   }
   sync_block();

@@ -1,4 +1,4 @@
-// Fragments as they are: what each lane holds goes to global memory, nothing is rearranged.
+// Raw fragments: each lane's registers go to global memory without rearrangement.
 #include "device.cuh"
 
 /// out [matrices][32] words. in: 16-bit values [matrices][8][8].
@@ -83,8 +83,8 @@ USE_WGMMA(8)
 USE_WGMMA(64)
 USE_WGMMA(256)
 
-/// tile: (64 + N) rows of 128 bytes as they lie in shared memory. d [N / 2][128] sums, register by
-/// register; a [4][128] words if A comes from registers. step: of 16 k within the row.
+/// tile: (64 + N) rows of 128 bytes as stored in shared memory. d [N / 2][128] sums, register by
+/// register; a [4][128] words if A comes from registers. step: index of 16 k within the row.
 template <int N, Wgmma Kind, bool Registers>
 DEVICE void wgmmaLayout(float *d, const uint4 *tile, const u32 *a, u32 step, u32 accumulate) {
   DYNAMIC_SHARED(smem);
@@ -124,7 +124,7 @@ WGMMA(wgmma_rs_64, 64, bf16, true)
 WGMMA(wgmma_ss_e4m3, 64, e4m3, false)
 WGMMA(wgmma_rs_e4m3, 64, e4m3, true)
 
-/// The numbers a descriptor is made of, for tiles at 0, 32 and 1024 bytes.
+/// Descriptors, for tiles at 0, 32 and 1024 bytes.
 KERNEL void __launch_bounds__(1) descriptors(u64 *out) {
   DYNAMIC_SHARED(tiles);
   pdl_wait();

@@ -62,7 +62,7 @@ KERNEL void __launch_bounds__(160) stream_gemv(float *y, const u16 *w, const flo
         }
       }
 #if BUG != 23
-      sync_warp(); // or lane 0 frees the stage while its neighbours read
+      sync_warp(); // otherwise lane 0 frees the stage while its neighbours read
 #endif
       if (lane == 0)
         mbar_arrive(empty + s); // bug 20

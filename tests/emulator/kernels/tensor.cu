@@ -1,5 +1,6 @@
 // Boxes of a matrix by tensor copies. A box of 16 rows x 64 bf16, swizzled; its values come out in
-// order, so the test sees where the copy put them and what lay outside the matrix.
+// order, so the test sees where the copy put them and what it wrote for positions outside the
+// matrix.
 #include "device.cuh"
 
 #ifndef BUG
@@ -57,7 +58,7 @@ KERNEL void __launch_bounds__(128) tensor_image(uint4 *out, const TensorMap *map
 EXPORT_KERNEL(tensor_image)
 
 /// A cluster of two takes boxes of 16 rows x 64 from left to right through a ring of two stages:
-/// each block brings eight rows to both, and both say when a stage is free.
+/// each block copies eight rows to both, and both signal when a stage is free.
 KERNEL void __launch_bounds__(64)
     tensor_ring(uint4 *out, i32 steps, const __grid_constant__ TensorMap map) {
   DYNAMIC_SHARED(smem);
@@ -79,9 +80,9 @@ KERNEL void __launch_bounds__(64)
       const i32 s = i % 2;
 #if BUG != 63
       if (i >= 2)
-        mbar_wait(empty + s, (i / 2 - 1) & 1); // bug 64: nobody says it to block 1
+        mbar_wait(empty + s, (i / 2 - 1) & 1); // bug 64: block 1 gets no signal
 #endif
-      mbar_arrive_expect_tx(full + s, BUG == 62 ? 1024 : 2048); // bug 63: the phase before goes on
+      mbar_arrive_expect_tx(full + s, BUG == 62 ? 1024 : 2048); // bug 63: the last phase goes on
       tensor_load_2d_multicast(smem + s * 2048 + rank * 1024, &map, i * 64, rank * 8, // bug 62, bug 63, bug 64
                                full + s, 3); // bug 62, bug 63, bug 64
     }

@@ -1,4 +1,4 @@
-// One kernel for each word or family of words; the tests know what must come out.
+// One kernel for each primitive or family of primitives; the tests know the expected results.
 #include "device.cuh"
 
 /// out [12][32]: shuffles, votes and reductions of one warp over in[32].
@@ -138,7 +138,7 @@ KERNEL void __launch_bounds__(64) atomics(u32 *counters) {
 }
 EXPORT_KERNEL(atomics)
 
-/// cp.async of 4, 8 and 16 bytes with fewer bytes than asked: the rest is zero.
+/// cp.async of 4, 8 and 16 bytes with fewer source bytes: the rest is zero.
 KERNEL void __launch_bounds__(32) zero_fill(u8 *out, const u8 *in) {
   SHARED(u8, buffer, [16 * 32]);
   const u32 tid = threadIdx.x;
@@ -159,7 +159,7 @@ KERNEL void __launch_bounds__(32) zero_fill(u8 *out, const u8 *in) {
 }
 EXPORT_KERNEL(zero_fill)
 
-/// Two roles that meet at named barriers, one of which a role only announces.
+/// Two roles that meet at named barriers, at one of which a role only arrives.
 KERNEL void __launch_bounds__(96) roles(u32 *out) {
   SHARED(u32, box, [64]);
   const u32 tid = threadIdx.x;
