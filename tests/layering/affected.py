@@ -1,4 +1,5 @@
-"""Says which tests a change can touch, by the table of rooms (layering.py); `./dev test --changed BASE` runs them.
+"""Lists the tests that a change can affect, according to the table of rooms (layering.py); `./dev test --changed BASE`
+runs them.
 
   affected.py --build FOLDER --base BASE           a line for each part and what it runs, or the line `everything`
   affected.py --build FOLDER --base BASE --list    the same for people, with reasons
@@ -8,7 +9,7 @@ The changed files are those of `git diff BASE...`, uncommitted ones and untracke
 its files changed or if it may include an affected room. Tests mirror the tree, so the folder that declares a test
 names the room that it tests; the #include lines of its sources name further rooms, and BESIDES names what no #include
 shows.
-Where it is not clear what a file can touch, everything runs.
+If it is not clear what a file can affect, everything runs.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ from layering import FOR_ALL, INCLUDE, LIBRARIES, ROOMS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# A change of the build system, or of what many tests share, runs everything. A name with a slash at its end is a
+# A change of the build system, or of files that many tests share, runs everything. A name that ends with a slash is a
 # folder. The files of tests/ itself count too.
 SHARED = ("CMakeLists.txt", "CMakePresets.json", "cmake/", "dev", ".ci/", "tests/checkpoints/", "tests/engines/",
           "tests/layering/", "tests/e2e/signals.py", "tests/e2e/suite.py")
@@ -42,8 +43,8 @@ BESIDES = {
     "tests/tools": "tools/mlir " + PROGRAM + " tests/bits tests/bench tests/plugins",
 }
 
-# Folders outside of the rooms, and pages that tests read: what tests them, as folders of ctest, lit suites or tests of
-# them, and `goldens TEXT`, the end-to-end checks whose name contains TEXT. The first row that fits counts.
+# Folders outside of the rooms, and pages that tests read: their tests, as folders of ctest, lit suites or their tests,
+# and `goldens TEXT`, the end-to-end checks whose name contains TEXT. The first matching row counts.
 PAGES = [
     ("web/", "tests/runtime/server/page tests/tools/engine_page.test goldens=page"),
     ("python/", "tests/embed tests/deploy tests/tools/python.test goldens=embed"),
@@ -64,7 +65,7 @@ PAGES = [
     ("SECURITY.md", ""),
 ]
 
-# Parts of `dev test` that are no tests of ctest or lit: the rooms and folders of tests whose change runs them.
+# Parts of `dev test` that are not tests of ctest or lit: the rooms and folders of tests whose change runs them.
 PARTS = {
     "goldens": PROGRAM + " tests/e2e",
     "bits": PROGRAM + " tests/bits tests/tools/make_tiny.py",
@@ -74,7 +75,7 @@ PARTS = {
     "ray": PROGRAM + " runtime/embed python tests/ray",
     "deploy": PROGRAM + " deploy tests/deploy",
 }
-LONG = ("vocabularies", "ray", "deploy")  # run with --long alone
+LONG = ("vocabularies", "ray", "deploy")  # run only with --long
 ALWAYS = ("tests/layering", "tests/docs")  # two seconds: they read all sources and comments
 FORMATTED = (".h", ".hpp", ".cpp", ".c", ".cuh", ".clang-format")
 SOURCES = (".h", ".hpp", ".cpp", ".c", ".cu", ".cuh", ".py", ".txt", ".sh", ".test", ".mlir")
@@ -94,7 +95,7 @@ def overlap(one, other):
 
 
 def rooms_of(path, names):
-    """The room that a file or folder is in; or, of a folder above rooms, the rooms in it."""
+    """The room that a file or folder is in; for a folder that contains rooms, those rooms."""
     around = [name for name in names if within(path, name)]
     return {max(around, key=len)} if around else {name for name in names if within(name, path)}
 
@@ -151,7 +152,7 @@ class Tests:
         return [name for name in included if name.startswith("tests/")]
 
     def follow(self, folder):
-        """A stand-in that a test includes, as FakeEngine.h, brings what its header and its source include."""
+        """A stand-in that a test includes, such as FakeEngine.h, adds what its header and its source include."""
         seen, left = set(), [path for path in self.sources(folder)]
         while left:
             path = left.pop()
@@ -168,7 +169,7 @@ class Tests:
                     left += both
 
     def sources(self, folder):
-        """The sources below a folder, without those of folders that declare tests of their own."""
+        """The sources below a folder, without those of folders that declare their own tests."""
         inner = [other for other in self.folders if other != folder and within(other, folder)]
         for path in sorted((self.root / folder).rglob("*")):
             own = str(path.relative_to(self.root))
@@ -176,7 +177,7 @@ class Tests:
                 yield path
 
     def existing(self, name):
-        """The file or folder of that name; of one that the build makes, the folder."""
+        """The file or folder of that name; for a file that the build makes, its folder."""
         path = pathlib.PurePath(name)
         while not (self.root / path).exists():
             path = path.parent
@@ -195,7 +196,7 @@ class Choice:
         self.programs, self.lit, self.goldens, self.parts = {}, {}, {}, {}
 
     def lines(self):
-        """For `dev`: a part, and with tabs between them what of it."""
+        """For `dev`: a part and its selected tests, separated by tabs."""
         if self.everything:
             return ["everything"]
         found = [f"gtest\t^({'|'.join(sorted(self.programs))})$"] if self.programs else []
@@ -244,7 +245,8 @@ def choose(paths, tests):
     why = affected_rooms(changed)
 
     def reason(used):
-        """Why one of these rooms, or of the folders above rooms, is affected: the way from it to a changed file."""
+        """Why one of these rooms, or a folder that contains rooms, is affected: the chain of includes from it to a
+        changed file."""
         for name in sorted(used):
             for room in why:
                 if within(room, name) or within(name, room):
@@ -314,7 +316,7 @@ def programs_of(shown, home):
     graph, found = shown["backtraceGraph"], {}
     for test in shown["tests"]:
         node = graph["nodes"][test["backtrace"]]
-        while "parent" in node:  # out of the functions, to the file that calls them
+        while "parent" in node:  # out of the functions, up to the file that calls them
             node = graph["nodes"][node["parent"]]
         found[test["name"]] = str(pathlib.Path(graph["files"][node["file"]]).parent.relative_to(home))
     return found

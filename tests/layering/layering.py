@@ -2,7 +2,7 @@
 
   layering.py --source FOLDER               each room's includes and number of readers; CONTRIBUTING.md lists all rooms
   layering.py --table                       prints the table of rooms, as CONTRIBUTING.md has it
-  layering.py --readers                     how many sources are recompiled when a family of ops changes
+  layering.py --readers                     number of sources that are recompiled when a family of ops changes
   layering.py --runtime-binary build/bin/ingot    links no LLVM, is small, and (--stripped) has no symbols
   layering.py --compiler-library libingot-compiler.so    links the shared MLIR and LLVM, holds no second copy
   layering.py --self-test                   checks that every rule finds its error
@@ -19,15 +19,16 @@ LLVM = re.compile(r"^(llvm|llvm-c|mlir|mlir-c|lld|clang)/")
 
 
 def layers(outer, holds, allowed, inner):
-    """The rooms inside a room, which may include what `outer` may and those above them; then `outer` itself."""
+    """The rooms inside a room, which may include what `outer` may and the inner rooms listed before them; then `outer`
+    itself."""
     names = [f"{outer}/{name}" for name in inner]
     rows = [(name, what, " ".join([allowed, *names[:at]])) for at, (name, what) in enumerate(zip(names, inner.values()))]
     return [*rows, (outer, holds, " ".join([allowed, *names]))]
 
 
 # Each room: its contents, and the other rooms (with their sub-rooms) that its files may include. Every room may
-# include the first five, except deploy/, which has only what third parties have. A room comes after all rooms that
-# it may include, so there are no cycles. Only rooms that list MLIR and LLVM may include them.
+# include the first five, except deploy/, which may include only what third parties can. A room comes after all rooms
+# that it may include, so there are no cycles. Only rooms that list MLIR and LLVM may include them.
 ROOMS = [
     ("runtime/error", "how anything fails", ""),
     ("runtime/schema", "the table of an engine file", ""),
@@ -96,7 +97,7 @@ ROOMS = [
 FOR_ALL = {"runtime/error", "runtime/schema", "runtime/formats", "runtime/abi", "runtime/json"}
 LIBRARIES = {"MLIR"}
 LARGEST_RUNTIME = 20_000_000  # bytes
-# The most sources that a change of an op may recompile.
+# The maximum number of sources that a change of an op may recompile.
 MOST_READERS = 40
 
 
