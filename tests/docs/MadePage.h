@@ -21,7 +21,7 @@ struct MadeTable {
 
 /// The main function of such a program, PROGRAM PAGE [--write]. Without --write, nothing is changed:
 /// if page and tables differ, the exit status is 1 and the differing lines are printed. `page`
-/// becomes the page with its tables made anew; it is empty if a marker is missing.
+/// becomes the page with its tables regenerated; it is empty if a marker is missing.
 int makePage(int argc, char **argv, std::span<const MadeTable> tables, std::string &page);
 
 } // namespace ingot

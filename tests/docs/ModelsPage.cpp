@@ -1,9 +1,9 @@
 //===- ModelsPage.cpp - models-page PAGE [--write] ------------------------===//
 //
-// Writes the tables of docs/models.md from the compiler's own: families, methods of quantisation, weight
-// formats with their size on each device, and GGUF types that are refused. The tables are between markers of
-// the page. The text around them is written by hand, and so is the families' column that lists the models of
-// each family.
+// Writes the tables of docs/models.md from the compiler's own: families, quantisation methods,
+// weight formats with their size on each device, and GGUF types that are refused. The tables are
+// between markers of the page. The text around them is written by hand, and so is the families'
+// column that lists the models of each family.
 //
 // Without --write, nothing is changed. If page and tables differ, the exit status is 1 and the differing
 // lines are printed.

@@ -28,13 +28,13 @@ MAKERS = {
     "deviceError": "Device", "emulatorError": "Device",
     "add": "Internal",  # findings of the plan interpreter
 }
-# Exit codes of Triton's failures: the kinds that errors of libingot with these exit codes have there.
+# Exit codes of Triton's failures: the kinds that libingot's errors with these exit codes have in Triton.
 TRITON = {"TRITONSERVER_ERROR_INTERNAL": "Internal", "TRITONSERVER_ERROR_UNSUPPORTED": "File",
           "TRITONSERVER_ERROR_UNAVAILABLE": "Device", "TRITONSERVER_ERROR_CANCELLED": "Device"}  # fmt: skip
 # Places whose exit code is not next to the code, with the reason.
 ELSEWHERE = {
-    "tools/ingot/engines/CompilerLibrary.cpp": {"E0111", "E0114", "E0133"},  # of a condition; of the child
-    "tools/ingot/serve/BatchFile.cpp": {"E0145"},  # a line of a results file, no error of a command
+    "tools/ingot/engines/CompilerLibrary.cpp": {"E0111", "E0114", "E0133"},  # from a condition; from the child
+    "tools/ingot/serve/BatchFile.cpp": {"E0145"},  # a line of a results file, not an error of a command
     "tools/ingot/serve/Serve.cpp": {"E0561"},  # an answer over HTTP, whose status is next to it
     "tools/ingot/FatalError.cpp": {"E0388"},  # printed without allocating
     "runtime/error/OutOfMemory.h": {"E0507"},
@@ -46,7 +46,7 @@ ELSEWHERE = {
     "compiler/driver/MiscompileReducer.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
     "compiler/driver/PlanChecks.cpp": {"E0432"},  # the name of a file
     "compiler/targets/DifferentialCheck.cpp": {"E0886", "E0890"},  # the name of a file
-    "runtime/embed/include/ingot.hpp": {"E0507"},  # what C++ says where C could not make an error
+    "runtime/embed/include/ingot.hpp": {"E0507"},  # the error of C++ if C could not make one
     "python/src/ingot/_upstream.py": {"E0569"},  # of the child
     "python/src/ingot/_compiler_child.py": {"E0594"},  # printed
     "python/src/ingot/_command.py": {"E0170"},
@@ -78,7 +78,7 @@ def files(source):
 
 
 def without_comments(text, suffix):
-    """The text with comments replaced by blanks, so that places and lines stay."""
+    """The text with comments replaced by spaces, so that offsets and lines stay."""
     if suffix == ".py":
         return re.sub(r'(""".*?"""|(?<!["\'])#[^\n]*)', lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S)
     pattern = r'(R"\(.*?\)"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')|(//[^\n]*|/\*.*?\*/)'
@@ -90,7 +90,7 @@ class Site:
         self.path, self.code, self.line, self.before, self.after, self.named = path, code, line, before, after, named
 
     def exit(self):
-        """The exit code that the place gives its error: a name, or None if it is not next to the code."""
+        """The exit code that the site gives its error: a name, or None if it is not next to the code."""
         if found := re.search(r"ExitCode::(\w+),\s*$", self.before):
             return found[1]
         if found := re.search(r"(TRITONSERVER_ERROR_\w+),\s*$", self.before):
@@ -103,7 +103,7 @@ class Site:
 
 
 def sites(source, names):
-    """Every place that has a code: a literal, or a name of NAMES in C++."""
+    """Every site that has a code: a literal, or a name of NAMES in C++."""
     named = re.compile(r"errors::(%s)\b" % "|".join(names)) if names else None
     for path in files(source):
         relative = path.relative_to(source).as_posix()
@@ -122,7 +122,7 @@ def is_comparison(site):
 
 
 def compares_a_prefix(text):
-    """Comparisons with the beginning of a code, which also tell causes apart."""
+    """Comparisons with the beginning of a code, which also distinguish causes."""
     return re.finditer(r"""(starts_with|startsWith|startswith)\(\s*["']E\d{1,3}["']""", text)
 
 

@@ -1,6 +1,6 @@
 """Checks the documents against the tree and the program: links resolve, lines fit, options exist, the numbered
-constraints of dialects/SPEC.md are those that the verifiers cite, and neither documents nor comments use words that
-words.txt lists, which are ours where the field has one of its own.
+constraints of dialects/SPEC.md are those that the verifiers cite, and neither documents nor comments use the words in
+words.txt, for which the field has an established term.
 
   check_docs.py --source FOLDER [--ingot PROGRAM]      checks; exit status 1 and a line for each mistake
   check_docs.py --source FOLDER --wrap                 rewraps long lines of prose
@@ -184,7 +184,7 @@ def comments(path, text):
 
 
 def prose(path, text):
-    """What is written for people: (first line, text). Code in backquotes is blank."""
+    """The text written for people: (first line, text). Code in backquotes is blanked."""
     blank = lambda part: re.sub(r"`[^`\n]*`", lambda code: " " * len(code[0]), part)
     if path.endswith(".md"):
         document = Document(None, text)
