@@ -1,5 +1,5 @@
 #include "rope.cuh"
-// A warp a head. kWidth0: values of a row, kWidth1: of a head. eps is 1e-6.
+// One warp per head. kWidth0: values per row, kWidth1: values per head. eps is 1e-6.
 DEVICE void row(const float *x, const float *w, const float *f, i32 position, float *y) {
   constexpr i32 width = kWidth1, half = width / 2;
   const i32 lane = threadIdx.x % 32;

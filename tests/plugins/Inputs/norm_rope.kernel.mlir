@@ -1,4 +1,4 @@
-// A head is as wide as the norm's weight; its halves turn by the frequencies. eps is 1e-6.
+// A head is as wide as the norm's weight; its halves are rotated by the frequencies. eps is 1e-6.
 func.func @row(%x: memref<?xf32>, %w: memref<?xf32>, %f: memref<?xf32>, %position: i64, %y: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -1,4 +1,4 @@
-//===- Sample.td - A dialect of ops with kernels of their own ---------------===//
+//===- Sample.td - A dialect of ops with their own kernels ------------------===//
 include "dialects/lm/LmInterfaces.td"
 include "dialects/lm/LmTypes.td"
 
