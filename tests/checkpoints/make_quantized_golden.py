@@ -302,8 +302,8 @@ def act_order(form, asymmetric, version="gptq"):
 
 
 def mlx(bits, group, dtype, mode="affine", own=None):
-    """scales * q + biases in f32, each rounded once. `own`: this matrix has settings of its
-    own, and all others have different ones."""
+    """scales * q + biases in f32, each rounded once. `own`: this matrix has its own settings, and all others have
+    different ones."""
     n, k = 6, 256
     said = {"group_size": group, "bits": bits} | ({"mode": mode} if mode != "affine" or own else {})
     whole = {"group_size": 64, "bits": 4, "w": said, "lm_head": False} if own else said

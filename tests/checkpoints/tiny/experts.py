@@ -100,7 +100,7 @@ def qwen3_vl_moe(out):
     # Like Qwen3-VL-30B-A3B-Instruct: stacks with columns first.
     out.hf("qwen3-vl-moe-old-config", Qwen3VLMoeForConditionalGeneration, whole, BF16, 710,
            unseen=["visual"], stored=columns_first)
-    # As transformers 5 holds it in memory: stacks with rows first, and no setting for weight normalisation.
+    # In transformers 5's in-memory layout: stacks with rows first, and no norm_topk_prob in the config.
     plain = {key: value for key, value in text.items() if key not in ("norm_topk_prob", "rope_scaling", "rope_theta")}
     out.hf("qwen3-vl-moe-fused", Qwen3VLMoeForConditionalGeneration,
            Qwen3VLMoeConfig(**{**whole, "vision_config": {**tower, "model_type": "qwen3_vl_moe_vision"}, "text_config": {

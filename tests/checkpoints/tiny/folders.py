@@ -13,9 +13,9 @@ import torch
 from convert_gguf import convert
 
 PROMPT = 45
-SEEN = 1e-3  # the least change of the logits that counts as visible: ten times the tests' tolerance
-NOISE = 2e-5  # the most that f32 arithmetic may move them by
-ROUGH = 0.45  # the most that bf16 arithmetic may, in standard deviations: an undecided router moves them by more
+SEEN = 1e-3  # minimum change of the logits that counts as visible: ten times the tests' tolerance
+NOISE = 2e-5  # maximum change by f32 arithmetic
+ROUGH = 0.45  # maximum change by bf16 arithmetic, in standard deviations: an undecided router causes more
 EPS = ("rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
 
 
