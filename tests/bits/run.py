@@ -1,4 +1,4 @@
-"""Guards bits: checks that models' answers equal the stored list (bits.json), byte for byte.
+"""Guards bit-exactness: checks that models' answers equal the stored list (bits.json), byte for byte.
 
   run.py --check [--long] [--filter TEXT] [--junit FILE]     exit code 1 if a case changed
   run.py --write [--long] [--filter TEXT] [--missing]        stores the current results of those cases
