@@ -8,8 +8,8 @@ above 1 where the new build is faster. The figure of a task is the median of the
 true ratio lies with a confidence of 95 %: Wilcoxon's signed ranks (the k-th smallest mean of two ratios, k from the
 exact distribution), which tolerates some spoilt pairs and assumes only that the noise favours neither build. If the
 bound is below --least after --pairs, pairs are added up to --most; so that three tests do not weaken the bound, each
-has a third of the 5 %. Exit code 1 if a bound stays below --least, 2 for wrong usage. "unsure" beside such a bound says
-that the new build may also be faster: the machine is too noisy for the question.
+has a third of the 5 %. Exit code 1 if a bound stays below --least, 2 for wrong usage. "unsure" next to such a bound
+says that the new build may also be faster: the machine is too noisy for the question.
 
 docs/benchmarks.md describes each task (WORK).
 """

@@ -29,7 +29,7 @@ def sources(mirror):
 
 
 class Root:
-    """A copy of the base, entered through a mount namespace of its own."""
+    """A copy of the base, entered through a separate mount namespace."""
 
     def __init__(self, name):
         self.path = options.work / name

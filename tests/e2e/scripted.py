@@ -129,7 +129,7 @@ class Scripts:
 
     def no_calls(self):
         call = self.written([WEATHER])
-        # Control tokens are hidden if the request does not ask for a format that has them.
+        # Control tokens are hidden if the request does not use a format that has them.
         shown = {call, re.sub("|".join(map(re.escape, self.format.special)) or "$.", "", call)} if self.format.verbatim else None
         for title, tools, request in (("no tools", None, {}), ("tool_choice none", TOOLS, {"choice": "none"})):
             yield Case(title, call, None, tools=tools, request=request, must=lambda answer: has_no_call(answer, shown),

@@ -1,6 +1,6 @@
 """A model that says exactly what a script says, to test answers through the real server.
 
-It is a one-layer GPT-2 whose attention and MLP add nothing, so the position alone decides the next id:
+It is a one-layer GPT-2 whose attention and MLP add nothing, so only the position decides the next id:
 
   position        0 … P-2        P-1      P     P+1   …  P+n-1    P+n …
   prompt          x x x x         x

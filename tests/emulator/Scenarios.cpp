@@ -263,7 +263,7 @@ void runTensorRing(KernelSession &s, bool numbers) {
               << "block " << b << " step " << i << " row " << r << " column " << c;
 }
 
-/// Reading unwritten bytes of a box is no finding, and they are NaN where writes are tracked.
+/// Reading unwritten bytes of a box is not a finding, and they are NaN in builds that track writes.
 void runUnwrittenRows(KernelSession &s, bool numbers) {
   const uint32_t columns = 64, rows = 16, written = 11;
   auto *data = s.make<uint16_t>(columns * rows, "matrix");

@@ -8,7 +8,7 @@ set -euo pipefail
 bin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-unset GTEST_OUTPUT # each part would write a report of its own
+unset GTEST_OUTPUT # otherwise each part would write its own report
 record() { # NAME PROGRAM FILTER
   INGOT_RECORD_TARGET=cuda-emulator INGOT_RECORD_LAUNCHES=$work/$1.bin "$bin/$2" --gtest_brief=1 --gtest_filter="$3"
 }

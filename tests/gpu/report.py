@@ -366,7 +366,7 @@ def step_against_sum(run):
 
 
 def without(run):
-    """The time that a step saves when one kernel is left out, and the time of that kernel alone."""
+    """The time that a step saves when one kernel is left out, and the time of that kernel measured by itself."""
     rows = []
     for line in run.printed("kernels"):
         step = line["line"].get("step")

@@ -1,8 +1,8 @@
 """Runs parts with time limits and writes their results, line by line, into one file.
 
-A device that hangs or dies must not lose the figures before it: every object is flushed as its line, every
-command is a process (and a process group) of its own with a limit, and a part that fails, hangs or exceeds the
-budget is recorded in a line while the rest goes on.
+A device that hangs or dies must not lose the figures before it: every object is flushed as its line, every command is a
+separate process (and process group) with a limit, and a part that fails, hangs or exceeds the budget is recorded in a
+line while the rest goes on.
 
     {"part": "bench", "command": "8b tg", "line": {...}}                what a program printed, as it printed it
     {"part": "bench", "command": "8b tg", "end": "timeout", …}          how it ended: done, failed, timeout, skipped

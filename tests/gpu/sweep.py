@@ -268,7 +268,7 @@ class Operands:
         return self.driver.allocate(max(4 * len(values), 16), (ctypes.c_int32 * max(len(values), 4))(*values))
 
     def make_batch(self, layout):
-        """Makes every token the next one of a sequence of its own."""
+        """Makes every token the next one of a separate sequence."""
         count = range(self.tokens)
         own = {"tokens": self.tokens, "sequences": self.tokens, "rows": self.tokens,
                "ids": self.ints([1] * self.tokens), "positions": self.ints([POSITION] * self.tokens), 

@@ -260,7 +260,7 @@ def choose(paths, tests):
     for folder in tests.folders:
         because = reason(tests.rooms[folder])
         for path, place in touched.items():
-            # The programs of a folder do not read the folders below it that have tests of their own; lit suites do.
+            # The programs of a folder do not read the folders below it that have their own tests; lit suites do.
             inner = within(path, folder) and place != folder and folder not in tests.suites
             if not inner and any(within(path, used) for used in tests.files[folder]):
                 known.add(path)

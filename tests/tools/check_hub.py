@@ -231,7 +231,7 @@ def test_faults(hub):
     fetch(hub, "hf:tiny/llama")
     check_whole("tiny/llama", repository, WANTED)
 
-    # If a hub asks for a wait of an hour, the user is told and ingot does not wait.
+    # If a hub requests a wait of an hour, ingot reports it and does not wait.
     shutil.rmtree(cache)
     hub.faults["api"] = [("status", 429, {"Retry-After": "3600"})]
     assert "the hub's rate limit was reached: retry in 3600 s" in run(hub, "compile", "hf:tiny/llama", "--emit", "lm", code=3).stderr

@@ -62,7 +62,7 @@ def ensure(folder, pins):
 
 
 def ensure_vllm(folder):
-    """The python of an environment of its own with vLLM for CPUs: seven gigabytes, five minutes."""
+    """The python of a separate environment with vLLM for CPUs: seven gigabytes, five minutes."""
     python = environment(folder)
     if run(python, "-c", MISSING, VLLM).split():
         say(f"==> installing {VLLM} into {folder}: several gigabytes")

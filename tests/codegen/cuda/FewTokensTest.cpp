@@ -22,7 +22,7 @@ struct Case {
   bool lowBits = true;             ///< test the statistic's low bits, which bf16 rows would hide
 };
 
-/// Widths that are no multiples of any tile. The statistic uses four warps below 1024 values and
+/// Widths that are not multiples of any tile. The statistic uses four warps below 1024 values and
 /// eight otherwise, and the block has four or eight: all three combinations occur.
 const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},

@@ -100,8 +100,8 @@ void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, Emi
 TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   WeightFormat format = GetParam();
   const NumericFormat &numeric = numericFormat(format);
-  // N and K are no multiples of any tile, except that K of super-blocks is whole. Seven blocks of
-  // 64 are split into four parts; groups of 128 are cut in the middle.
+  // N and K are not multiples of any tile, except that K is a multiple of a super-block. Seven
+  // blocks of 64 are split into four parts; groups of 128 are cut in the middle.
   std::vector<Shape> shapes{numeric.superGroup ? Shape{35, 1280} : Shape{35, 420}};
   // One block for four parts: three of the parts are empty.
   if (format == WeightFormat::BF16 || format == WeightFormat::Int4G128)
@@ -209,8 +209,8 @@ void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem)
     }
 }
 
-/// K that is or is not a multiple of four or of four quarters, and K so small that most quarters are empty; N
-/// that is no multiple of any tile, and two formats in one launch.
+/// K that is or is not a multiple of four or of four quarters, and K so small that most quarters
+/// are empty; N that is not a multiple of any tile, and two formats in one launch.
 TEST(CudaMatmulF32, BothVariantsEveryBatch) {
   using enum WeightFormat;
   const F32Problem problems[] = {{1100, {{F32, 70}, {F32, 1}}},
@@ -281,7 +281,7 @@ void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, S
 }
 
 /// K that wraps around the ring twice and ends inside a group, and K that is a part of one group;
-/// more tokens than a block holds, and rows that are no multiple of any tile.
+/// more tokens than a block holds, and rows that are not a multiple of any tile.
 TEST(CudaMatmulFp8, RowsAndSums) {
   EmitOptions options;
   options.wgmma = true;

@@ -87,7 +87,7 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
-/// These compile for the first architecture, the last one, and the one with kernels of its own; the
+/// These compile for the first architecture, the last one, and the one with its own kernels; the
 /// long tests cover all.
 std::string smallModel() { return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8); }
 std::string largeModel() {

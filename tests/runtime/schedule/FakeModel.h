@@ -25,7 +25,7 @@ namespace ingot::test {
 
 /// Returns the hash after one more token.
 uint64_t fold(uint64_t hash, int32_t token);
-/// Returns the next token of the `choice`-th answer after these tokens, when run alone.
+/// Returns the next token of the `choice`-th answer after these tokens, when run by itself.
 int32_t nextToken(uint64_t hash, int32_t choice);
 std::vector<int32_t> answerAlone(std::vector<int32_t> prompt, int64_t count, int32_t choice = 0);
 
@@ -130,7 +130,7 @@ private:
   std::vector<std::vector<uint64_t>> memory;      ///< [group][pages * kPageTokens]
 };
 
-/// Returns the result of such a search when it runs alone.
+/// Returns the result of such a search when it runs by itself.
 std::vector<std::vector<int32_t>> groupAlone(std::vector<int32_t> prompt, int64_t count,
                                              int64_t width);
 

@@ -211,7 +211,7 @@ TEST(Fleet, turnsWaitForAnswers) {
   EXPECT_GT(chat.whole.seconds, first + 3);
   // 13 full pages cover the 419 positions that were computed.
   EXPECT_EQ(chat.whole.stats.prefixHits, 13u * 32);
-  // A turn with an arrival time of its own does not arrive before that time.
+  // A turn with its own arrival time does not arrive before that time.
   turns[1].arrival = 100;
   EXPECT_GT(simulateFleet(turns, setup).whole.seconds, 100);
 }

@@ -11,7 +11,7 @@ using namespace ingot::test;
 
 namespace {
 
-// A service takes valid requests only, so that nobody validates one twice.
+// A service takes only validated requests, so that none is validated twice.
 template <typename Request>
 constexpr bool kIsTaken =
     requires(Service &service, Request request, std::shared_ptr<Job> job, Reservation place) {

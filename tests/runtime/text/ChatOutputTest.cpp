@@ -186,7 +186,7 @@ TEST(ChatOutput, eachFamilysSpelling) {
       EXPECT_EQ(read(format, one.text, {"other"}).content, one.text) << one.format;
     }
   }
-  // Every format is in the table or has a test of its own.
+  // Every format is in the table or has a separate test.
   for (std::string_view name : toolFormatNames())
     if (name != "llama3-json" && name != "llama3-pythonic" && !name.starts_with("mistral") &&
         name != "gemma3" && name != "gigachat3")

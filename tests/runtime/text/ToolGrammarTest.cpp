@@ -326,7 +326,7 @@ TEST(ToolGrammar, anyTextAndNothingElseIsFree) {
   EXPECT_FALSE(any.taken(wrong));
 }
 
-// Formats whose calls have no mark of their own are constrained starting at the tool's name.
+// Formats whose calls have no mark are constrained starting at the tool's name.
 TEST(ToolGrammar, strictToolsWithoutAMark) {
   const std::string strict = toolWith(R"({"type":"integer"})", true);
   struct {

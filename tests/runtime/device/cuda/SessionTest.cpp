@@ -227,8 +227,8 @@ std::vector<int32_t> fakeDrawn(std::vector<int32_t> ids, const SamplingParams &p
 }
 
 /// The device samples answers of all kinds in one batch while the host is a step behind. Some end with
-/// an id after the next step has begun. A request that wants logits joins, which makes the host sample,
-/// and leaves again.
+/// an id after the next step has begun. A request that needs logits joins, which makes the host
+/// sample, and leaves again.
 TEST_F(CudaSession, DrawnIdsComeFromTheDevice) {
   auto session = open(writeFakeEngine("drawn.ingot", withGpuProgram({"cuda:sm_90a"}, true,
                                                                     /*greedy=*/true,
@@ -391,7 +391,7 @@ TEST_F(CudaSession, TokensOfAStepFollowTheMemory) {
   EXPECT_EQ(tokens("cuda", each * 1024 * 15, 700), 700u);
 }
 
-/// `serve` asks for half of the GPU memory that remains after everything else, independent of the host's.
+/// `serve` takes half of the GPU memory that remains after everything else, whatever the host has.
 TEST_F(CudaSession, KvPagesTakeTheirShareOfWhatIsLeft) {
   std::string path = writeFakeEngine("share.ingot", withGpuProgram({"cuda:sm_90a"}));
   fake.memory = 64 << 20;

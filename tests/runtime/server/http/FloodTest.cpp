@@ -240,7 +240,7 @@ TEST(HttpFlood, RefusesConnectionsOverTheLimit) {
     EXPECT_TRUE(more.sawEnd());
   }
   EXPECT_EQ(test.server->stats().refused, 3u);
-  RawClient told = test.client(); // refused, but it stays: no place for the next
+  RawClient told = test.client(); // refused, but stays connected: no place for the next client
   EXPECT_EQ(told.answer().status, 503);
   std::this_thread::sleep_for(1100ms);
   EXPECT_EQ(test.client().ask(get("/health")).status, 503);

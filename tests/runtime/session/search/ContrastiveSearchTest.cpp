@@ -198,7 +198,7 @@ TEST_F(ContrastiveSearchTest, memoryOfStatesIsBounded) {
   expectNothingLeft(*session);
 }
 
-/// Memory that others use now is no part of validation: the same request is queued later.
+/// Validation ignores the memory that others use now: the same request is queued later.
 TEST_F(ContrastiveSearchTest, aValidRequestMayWaitForItsMemory) {
   SessionOptions options;
   options.maxSeqs = 8;
