@@ -138,8 +138,8 @@ kernel.func @expert_gate_up(%x: !kernel.activation<100, bf16>, %w0: !lm.weight<6
   kernel.return
 }
 
-// Of a float weight 256 rows of an expert where it has more than 128 on average. 5 experts of which a token meets 2 have three
-// times as many rows, rounded up to whole tokens each.
+// With a float weight, tiles of 256 rows if experts have more than 128 rows on average. With 2 of 5 experts per token,
+// that takes three times as many tokens (5 / 2, rounded up).
 // CHECK-LABEL: // expert_down: matmul
 // CHECK:         matmul_experts_wgmma<BF16, 64, 4, 1>(weights, 20480, &x_map, 160, tile, tiles, shared,
 // CHECK:         const auto [block, first] = wgmma_place<256>();

@@ -1,4 +1,4 @@
-// The head gets a buffer of keys that outlives the step; the entry says which.
+// The head gets a buffer of keys that outlives the step; the entry names it.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax)' --split-input-file --remarks-filter=fusion --remark-policy=all 2>&1 | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax{device=cpu})' --split-input-file | FileCheck %s --check-prefix=MAXIMA
 
