@@ -172,8 +172,7 @@ Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
   const std::string emulated = "cuda-emulator:" + target;
   const std::vector<std::string> targets{emulated};
   auto made = compiler::addGpuCode(
-      kernels,
-      {targets, false, int(std::thread::hardware_concurrency()), ingot::test::testCode()},
+      kernels, {targets, false, int(std::thread::hardware_concurrency()), ingot::test::testCode()},
       table, segments);
   if (!made)
     return made.error();
