@@ -99,7 +99,7 @@ def attached(checks):
     notes.write_text("The secret word is ```plum```.\n")
     picture.write_bytes(b"\x89PNG\r\n\0\0")
     page.choose_file("#attachments", picture)
-    page.wait("/small.png is no text file/.test(document.querySelector('.notice').innerText)")
+    page.wait("/small.png is not a text file/.test(document.querySelector('.notice').innerText)")
     page.choose_file("#attachments", notes)
     page.wait("document.querySelector('.composer .files li')?.innerText.trim() === 'notes.txt'")
     page.evaluate("""(real => { window.fetch = (url, more) => { if (/chat/.test(url)) window.sent = JSON.parse(more.body)

@@ -96,7 +96,7 @@ def openai_async(server):
             return await asyncio.gather(*(one(client, seed) for seed in range(16)))
 
     alone = [server.complete(words(30, seed), max_tokens=16)["choices"][0]["text"] for seed in range(16)]
-    assert asyncio.run(together()) == alone, "D1: an answer depends on its batch"
+    assert asyncio.run(together()) == alone, "an answer depends on its batch"
 
 
 def anthropic_client(server):
@@ -188,7 +188,7 @@ def searches(server):
     with concurrent.futures.ThreadPoolExecutor(18) as pool:
         together = list(pool.map(lambda job: ask(job[0], **job[1]).choices[0].text,
                                  [(prompt, extra) for prompt in prompts for extra in (beams, contrastive, {})]))
-    assert together == alone, "D1: an answer depends on its batch"
+    assert together == alone, "an answer depends on its batch"
     assert any(alone[i + 1] != alone[i + 2] for i in range(0, len(alone), 3)), "the penalty has no effect"
 
     for extra in (beams, contrastive):

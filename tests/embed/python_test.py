@@ -89,7 +89,7 @@ class PackageTest(unittest.TestCase):
         self.assertIn("libnone.so", caught.exception.why)
         with self.assertRaises(ingot.IngotError) as caught:
             ingot.Engine(ENGINE, quantize="int8", kv="f16")
-        self.assertEqual((caught.exception.code, caught.exception.what), ("E0595", "quantize and kv: of no use here"))
+        self.assertEqual((caught.exception.code, caught.exception.what), ("E0595", "quantize and kv: unused here"))
 
 
 class EngineTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""Checks the design's borders (docs/working-agreement.md, "Borders") in sources and binaries.
+"""Checks which room may include which (CONTRIBUTING.md, "Where things are") in sources and binaries.
 
   layering.py --source FOLDER               each room's includes and number of readers; CONTRIBUTING.md lists all rooms
   layering.py --table                       prints the table of rooms, as CONTRIBUTING.md has it

@@ -60,7 +60,7 @@ def _engine_of(path: Union[str, "os.PathLike[str]"], **options: Any) -> Union[st
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise IngotError(
-            2, "E0595", f"{' and '.join(given)}: of no use here", f"{os.fspath(path)} is no checkpoint: formats are chosen when it is compiled",
+            2, "E0595", f"{' and '.join(given)}: unused here", f"{os.fspath(path)} is not a checkpoint: formats are chosen when it is compiled",
             "leave it out, or give the checkpoint",
         )  # fmt: skip
     return path

@@ -29,7 +29,7 @@ def engine_path(engine: str, sha256: Optional[str] = None, cache: Optional[str] 
     ADDRESS.sha256. For a path it is checked if given. Raises IngotError E0563, E0565, E0566, E0598, E0599.
     """
     if sha256 is not None and not _HASH.fullmatch(sha256):
-        raise IngotError(2, "E0563", f"sha256 of {engine} is no hash: {sha256}", "64 digits in lower case are one", "sha256sum FILE")
+        raise IngotError(2, "E0563", f"sha256 of {engine} is not a hash: {sha256}", "64 digits in lower case are one", "sha256sum FILE")
     if engine.startswith("sha256:"):
         return _kept(engine, engine[len("sha256:") :], cache)
     if engine.startswith("cache:"):

@@ -7,10 +7,10 @@ const MOST_BYTES = 1 << 20
 
 /** Throws an Error whose message is for the user. */
 export async function readAttachment(file: File): Promise<Attachment> {
-  if (file.size > MOST_BYTES) throw new Error(`${file.name} has ${(file.size / (1 << 20)).toFixed(1)} MiB; a file may have one.`)
+  if (file.size > MOST_BYTES) throw new Error(`${file.name} is ${(file.size / (1 << 20)).toFixed(1)} MiB; a file may have at most 1 MiB.`)
   const text = new TextDecoder().decode(await file.arrayBuffer())
   // Reject pictures, archives and documents, whose bytes are not text.
-  if (/\0|\ufffd/.test(text)) throw new Error(`${file.name} is no text file in UTF-8.`)
+  if (/\0|\ufffd/.test(text)) throw new Error(`${file.name} is not a text file in UTF-8.`)
   return { name: file.name.slice(0, 200) || 'text', text }
 }
 

@@ -27,7 +27,7 @@ export function RateChart({ rates }: { rates: Rate[] }) {
   const most = roundUp(Math.max(10, ...seen.map(rate => rate.decode)))
   const points = seen.map(rate => `${(1000 * (1 - (now - rate.clock) / width)).toFixed(1)},${(100 * (1 - rate.decode / most)).toFixed(1)}`)
   const first = points[0]?.split(',')[0]
-  const words = `New tokens a second by and by; now ${Math.round(rates.at(-1)?.decode ?? 0)}, at most ${Math.round(Math.max(0, ...seen.map(rate => rate.decode)))}`
+  const words = `New tokens per second over time; now ${Math.round(rates.at(-1)?.decode ?? 0)}, at most ${Math.round(Math.max(0, ...seen.map(rate => rate.decode)))}`
   return (
     <figure class="chart rates">
       <figcaption>New tokens/s</figcaption>
@@ -52,10 +52,10 @@ export function FirstTokenChart({ rates }: { rates: Rate[] }) {
   const worst = Math.max(0, ...seen.map(rate => rate.ttft))
   const most = roundUp(Math.max(10, worst * 1000)) / 1000
   const last = seen.at(-1)
-  const words = last ? `Time to the first token by and by; lately ${duration(last.ttft)}, at most ${duration(worst)}` : 'Time to the first token by and by: none yet'
+  const words = last ? `Time to the first token over time; lately ${duration(last.ttft)}, at most ${duration(worst)}` : 'Time to the first token over time: none yet'
   return (
     <figure class="chart rates first-token">
-      <figcaption>Time to first token, by and by {last && <small>lately {duration(last.ttft)}</small>}</figcaption>
+      <figcaption>Time to first token over time {last && <small>lately {duration(last.ttft)}</small>}</figcaption>
       <div class="plot">
         <span class="top">{duration(most)}</span>
         <span class="middle">{duration(most / 2)}</span>

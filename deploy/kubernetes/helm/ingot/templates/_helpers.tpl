@@ -18,13 +18,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{/* Rules that values.schema.json cannot express: values that exclude or require each other. */}}
 {{- define "ingot.check" -}}
 {{- if and .Values.model.checkpoint .Values.model.engine }}
-{{- fail "model.checkpoint and model.engine are both given: one is compiled, the other lies ready; leave one of them out" }}
+{{- fail "model.checkpoint and model.engine are both given: one is compiled, the other is compiled already; omit one of them" }}
 {{- end }}
 {{- if not (or .Values.model.checkpoint .Values.model.engine) }}
 {{- fail "there is nothing to serve: give model.checkpoint (a path below /checkpoints, or hf:ORG/NAME) or model.engine" }}
 {{- end }}
 {{- if and .Values.model.engine (not .Values.storage.engines.claim) }}
-{{- fail "model.engine lies ready in a volume, and there is none: give storage.engines.claim" }}
+{{- fail "model.engine is a file in a volume, but there is no volume: give storage.engines.claim" }}
 {{- end }}
 {{- if and .Values.model.checkpoint (not (hasPrefix "hf:" .Values.model.checkpoint)) (not .Values.storage.checkpoints.claim) }}
 {{- fail (printf "model.checkpoint %s is a path of a volume, and there is none: give storage.checkpoints.claim" .Values.model.checkpoint) }}
