@@ -112,7 +112,7 @@ EXPORT_KERNEL({1})
 /// All texts that determine the code of a program, and what an entry of the cache holds.
 static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
                                         const std::string &architecture) {
-  std::vector<std::string> texts{"log and code", nvrtc.identity(), program.name, program.source};
+  std::vector<std::string> texts{"length, log, code", nvrtc.identity(), program.name, program.source};
   llvm::append_range(texts, Nvrtc::options(architecture));
   for (const EmbeddedHeader &header : deviceHeaders()) {
     texts.push_back(header.name);
@@ -121,12 +121,16 @@ static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc 
   return texts;
 }
 
-/// An entry of the cache is the compiler's log, a null byte, the code.
+/// An entry of the cache is the length of the compiler's log, a line break, the log, the code.
 static std::string entryOf(const CompiledProgram &compiled) {
-  return compiled.log + '\0' + std::string(compiled.code.begin(), compiled.code.end());
+  return std::to_string(compiled.log.size()) + "\n" + compiled.log +
+         std::string(compiled.code.begin(), compiled.code.end());
 }
 static CompiledProgram compiledOf(StringRef entry) {
-  auto [log, code] = entry.split('\0');
+  auto [length, rest] = entry.split('\n');
+  size_t bytes = 0;
+  length.getAsInteger(10, bytes);
+  const StringRef log = rest.take_front(bytes), code = rest.drop_front(log.size());
   return {{code.begin(), code.end()}, resourcesIn(log), log.str()};
 }
 
