@@ -112,7 +112,8 @@ EXPORT_KERNEL({1})
 /// All texts that determine the code of a program, and what an entry of the cache holds.
 static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
                                         const std::string &architecture) {
-  std::vector<std::string> texts{"length, log, code", nvrtc.identity(), program.name, program.source};
+  std::vector<std::string> texts{"length, log, code", nvrtc.identity(), program.name,
+                                 program.source};
   llvm::append_range(texts, Nvrtc::options(architecture));
   for (const EmbeddedHeader &header : deviceHeaders()) {
     texts.push_back(header.name);
