@@ -180,7 +180,7 @@ Result<ValidatedRequest> Session::fitted(ValidatedRequest request) const {
   if (request.stateBytes > impl->states->limit())
     return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
                  "the search's hidden states exceed the memory",
-                 "they need " + humanBytes(request.stateBytes) + " of " +
+                 "they need " + humanBytes(request.stateBytes) + "; the limit is " +
                      humanBytes(impl->states->limit()),
                  "request fewer new tokens, or give a shorter prompt"};
   return request;
@@ -215,8 +215,8 @@ Result<void> Session::validateTogether(std::span<const ValidatedRequest> request
   if (bytes > impl->states->limit())
     return Error{ExitCode::Usage, errors::kSearchBeyondMemory,
                  "the searches' hidden states exceed the memory",
-                 std::to_string(requests.size()) + " prompts need " + humanBytes(bytes) + ", of " +
-                     humanBytes(impl->states->limit()),
+                 std::to_string(requests.size()) + " prompts need " + humanBytes(bytes) +
+                     "; the limit is " + humanBytes(impl->states->limit()),
                  "give fewer prompts at once, or request fewer new tokens"};
   return {};
 }

@@ -203,7 +203,7 @@ static Result<void> holdRow(const StepResult &found, int64_t row, std::span<cons
   if (other.empty())
     return {};
   return Error{ExitCode::Internal, "E0885",
-               in + " does not give a row the same bits as a step of several tokens",
+               "rows of " + in + " differ from those of a step of several tokens",
                "row " + std::to_string(row) + ": " + other, ""};
 }
 
@@ -250,7 +250,7 @@ static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Sl
     if (!found)
       return std::move(found.error());
     const std::string in =
-        "the case of " +
+        "the case for " +
         (count == plan::kManyTokens ? "many" : "at most " + std::to_string(count)) + " tokens";
     for (int64_t row = 0; row < (count < tokens ? 1 : some.rows); ++row)
       if (auto held = holdRow(*found, row, some.row(row), in); !held)
@@ -434,8 +434,8 @@ static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvide
   return "";
 }
 
-/// Whether tokens choose experts: a difference below any bound then has large effects if two experts score
-/// equally.
+/// Whether the model routes tokens to experts: if two experts score almost equally, an arbitrarily small
+/// difference can then change the result a lot.
 static bool hasChoices(ModuleOp plan) {
   return llvm::any_of(plan.getOps<FunctionOpInterface>(), [](FunctionOpInterface fn) {
     return llvm::any_of(fn.getArgumentTypes(), llvm::IsaPred<kernel::RoutesType>);

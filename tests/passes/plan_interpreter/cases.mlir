@@ -19,7 +19,7 @@
 
 // 11. Few tokens: the norm that a projection computes itself has the weight of another norm.
 // RUN: %{lower} | sed '/launch @gate_up_0_norm/s/#plan.layer_weight<6>/#plan.layer_weight<0>/' | %{check} 2>&1 | FileCheck %s --check-prefix=MANY
-// MANY: error[E0885]: a step of one token does not give a row the same bits as a step of several tokens
+// MANY: error[E0885]: rows of a step of one token differ from those of a step of several tokens
 // MANY: row 0: logit 0 is
 
 // Counts that a kernel declares: generators omit the variants for others.
