@@ -6,7 +6,7 @@
 //
 //   seconds of a launch = max(bytes / read, operations / (rate * reached)) + exposed
 //
-//   rate      of tensor cores, dense, f32 sums: operations per clock per processor, times both
+//   rate      of tensor cores, dense, f32 sums: operations per clock per SM, times both
 //   reached   the fraction of it that our kernels are assumed to reach: for projections, for attention
 //   exposed   per launch in a graph, time that nothing hides: its start, the tail of the one before
 //
@@ -22,10 +22,10 @@ namespace ingot::runtime {
 struct GpuMachine {
   ComputeCapability capability;
   const char *name;        ///< of the GPU that the figures describe
-  int processors;          ///< multiprocessors
+  int processors;          ///< SMs
   double gigahertz;        ///< under load
   double nominalGbPerS;    ///< of the GPU's memory
-  double bf16PerClock;     ///< per processor; a multiply-add counts as two
+  double bf16PerClock;     ///< per SM; a multiply-add counts as two
   double fp8PerClock;      ///< likewise
   double f32PerClock;      ///< likewise, without tensor cores
   double reached;          ///< fraction of the rate, for projections
@@ -33,7 +33,7 @@ struct GpuMachine {
   double exposedUs;        ///< per launch
 
   double readGbPerS() const { return nominalGbPerS * 7 / 8; }
-  /// 10^9 operations per second of `count` processors.
+  /// 10^9 operations per second of `count` SMs.
   double gops(double perClock, double count) const { return perClock * count * gigahertz; }
   double gops(double perClock) const { return gops(perClock, processors); }
 };

@@ -19,9 +19,9 @@
 //   registers       codes of this run and the next two; A of four steps; sums of this part and of
 //                   this group
 //
-// Why this shape: a tensor core does 16,384 products in 8 cycles, and for 128 rows x 128 tokens of bf16
-// these need 512 bytes from L2, almost three times what L2 delivers (docs/gpu-kernels.md has the
-// figures). Blocks that run at the same time cover a square of rows and tokens (`wgmma_place`), not a
+// Why this shape: an SM (its four tensor cores) does 16,384 products in 8 cycles. For 128 rows x 128 tokens
+// of bf16, these need 512 bytes from L2, almost three times what L2 delivers (docs/gpu-kernels.md has
+// the figures). Blocks that run at the same time cover a square of rows and tokens (`wgmma_place`), not a
 // line of rows; otherwise all of a large weight would be read from memory once for each 256 tokens.
 //
 // A fragment is unpacked while the products of the previous steps are in flight. A group ends with a

@@ -44,7 +44,7 @@ struct DeviceInfo {
   uint64_t totalMemory = 0;
   uint64_t reserved = 0;       ///< part of totalMemory: reservedOf(); the emulator uses host memory
                                ///< and reserves none
-  uint32_t processors = 0;     ///< multiprocessors
+  uint32_t processors = 0;     ///< SMs
   uint32_t sharedPerBlock = 0; ///< maximum dynamic shared memory of a block, after opt-in
 };
 
