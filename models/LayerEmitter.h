@@ -59,7 +59,7 @@ public:
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
-  /// The same with xIELU, whose slopes are the weights xielu_linear, xielu_positive and xielu_negative.
+  /// mlp() with the activation xIELU, whose slopes are the weights xielu_linear, xielu_positive and xielu_negative.
   mlir::Value xieluMlp(mlir::Value value);
   /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down, each followed by
   /// `ending`.

@@ -82,7 +82,7 @@ public:
   /// their format; vectors become f32 and must be stored as floats.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::StringRef source,
                       llvm::ArrayRef<int64_t> shape);
-  /// The same for a concatenation of tensor rows. No row may be taken twice.
+  /// Takes a concatenation of tensor rows as the weight @symbol. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
   /// The column permutation of a matrix of the entry point (ColumnOrders.cpp); null if it has none.

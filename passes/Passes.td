@@ -22,7 +22,7 @@ def PrecisionOption : Option<"precision", "precision", "::ingot::Precision", "::
                              "fast or exact">;
 def DeviceOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::kDefaultDevice",
                           "the device whose target answers (passes/Target.h): cpu or cuda">;
-/// The same with GPUs as the default, for passes that run only or mostly for them.
+/// DeviceOption with GPUs as the default, for passes that run only or mostly for them.
 def GpuOption : Option<"device", "device", "::ingot::DeviceKind", "::ingot::DeviceKind::Cuda",
                        "the device whose target answers (passes/Target.h): cpu or cuda">;
 

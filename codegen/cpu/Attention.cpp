@@ -229,7 +229,7 @@ private:
                   });
   }
 
-  /// The same for int4 (KvInt4.h), in the order in which bytes hold the dimensions.
+  /// The dot products for int4 (KvInt4.h), in the order in which bytes hold the dimensions.
   Values emitDotsOfCodes(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);

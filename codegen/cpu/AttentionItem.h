@@ -61,7 +61,7 @@ protected:
   /// Returns whether all rows of the item see all positions of the block, i1.
   Value seesAll(Value blockStart);
   /// Returns the lanes of `positions` up to `last` and, if there is a window, after `after()`. All are i32, and
-  /// may be relative to any position.
+  /// all may be relative to the same position.
   Value visible(Value positions, Value last, llvm::function_ref<Value()> after);
 
   /// Returns the address of the sequence's page of that index.

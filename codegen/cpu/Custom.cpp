@@ -1,9 +1,9 @@
 //===- Custom.cpp - kernel.custom: a body of MLIR, called for each row -----===//
 //
 // The text of a custom kernel holds one func.func that is not private. Its arguments are the lm op's operands,
-// in that order, then the op's results. Rows are passed as the token's row, and a vector as a whole, as
-// memref<?xf32>; a batch as the token's position, as i64; a state as its values, as memref<?xf32>, which the
-// body changes in place.
+// in that order, then the op's results. For activations [n, width] it is this token's row, and for a vector the
+// whole vector (both memref<?xf32>); for an operand of the type `batch` it is the token's position (i64); for a
+// state its values (memref<?xf32>), which the body updates in place.
 //
 //   each token        row(x, w, position, y)
 //   each span         the snapshot that it begins with, or zeros, is copied to scratch memory;

@@ -408,7 +408,7 @@ private:
     return dots[0];
   }
 
-  /// The same if partial sums are widened by a multiplication.
+  /// sumOfBoth for levels that widen partial sums by a multiplication.
   SmallVector<Value> sumWithFactors(PanelGroup &group, Value xGroup, Value xHalves) {
     SmallVector<Value> products;
     size_t vectors = tile.vectors.size();

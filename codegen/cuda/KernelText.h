@@ -52,12 +52,12 @@ public:
 
   /// Prints the operations of a region with `arguments` as the texts of its arguments, and returns the
   /// texts of the yielded values. `special` renders operations that only the caller handles; if it
-  /// returns an empty text, the operation is printed as usual.
+  /// returns an empty string, the operation is printed as usual.
   using Texts = llvm::SmallVector<std::string>;
   mlir::FailureOr<Texts> region(mlir::Region &region, llvm::ArrayRef<std::string> arguments,
                                 llvm::function_ref<std::string(mlir::Operation *)> special = {});
   /// Prints one elementwise operation as `const float NAME = …;` and returns the name, or the text of
-  /// a constant. Returns an empty text if the operation cannot be rendered.
+  /// a constant. Returns an empty string if the operation cannot be rendered.
   std::string define(mlir::Operation *op, llvm::ArrayRef<std::string> operands,
                      llvm::function_ref<std::string()> nextName);
   /// Returns one elementwise operation as an expression over texts; empty if it cannot be rendered.
@@ -81,7 +81,7 @@ std::string floatText(double value);
 
 /// The device library's type for a format: "Q4_0".
 std::string formatText(WeightFormat format);
-/// The same for a float format in panels (device/matmul_f32.cuh): "PanelF32".
+/// The device library's type for a float format in panels (device/matmul_f32.cuh): "PanelF32".
 llvm::StringRef panelText(WeightFormat format);
 
 /// The C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u64 for

@@ -99,8 +99,8 @@ private:
   void emitExpertVariants();
   /// Emits a variant that takes `tokens` rows of one expert at a time.
   CudaVariant &emitExperts(llvm::StringRef suffix, Loop loop, int64_t tokens);
-  /// Emits the body of such a variant if warpgroups load and multiply: those loops iterate over the
-  /// block's tiles themselves. `blocks` is the number of blocks along the matrix.
+  /// Emits the body of such a variant for the wgmma loops, which iterate over the block's tiles
+  /// themselves. `blocks` is the number of blocks along the matrix.
   void emitExpertsByWarpgroups(Loop loop, int64_t tokens, int64_t blocks);
 
   LaunchExtent::Base base() {

@@ -1,7 +1,7 @@
 //===- MiscompileReducer.h - Reproducers for passes that change results ---===//
 //
 // A reproducer is a pair of files for ingot-opt: the program before the pass and its result, reduced to the
-// smallest that still shows the mistake. Before lowering that is one layer, if one is enough, with the
+// smallest that still shows the error. Before lowering that is one layer, if one is enough, with the
 // weights that it names. After lowering it is the launches without which the two plans compute the same.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,20 +18,20 @@ namespace ingot::compiler {
 std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 
 /// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing those of an
-/// earlier mistake. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
-/// with its plugins. Returns a text with their place and the command that reproduces the mistake; empty if
+/// earlier error. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
+/// with its plugins. Returns a text with their place and the command that reproduces the error; empty if
 /// they cannot be written or the pass by itself is correct.
 std::string reduceMiscompile(const std::string &code, mlir::ModuleOp before,
                              const std::string &pass, const std::string &command);
 
-/// Does the same for a pass after lowering, with the fewest launches, or for lowering itself, whose input is
-/// in lm and keeps one layer if that is enough. `pipeline` is over builtin.module. A mistake that cannot be
-/// reproduced is left unreduced.
+/// Like reduceMiscompile, for a pass over the plan (reduced to the fewest launches) or for lowering itself (its
+/// lm input is reduced to one layer if one is enough). `pipeline` is over builtin.module. If the error cannot
+/// be reproduced, both files are written unreduced.
 std::string reduceWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
                             const std::string &pipeline, const std::string &command);
 
 /// Writes only the two files, for a case in which no command makes the second from the first. Returns an
-/// empty text if they cannot be written.
+/// empty string if they cannot be written.
 std::string leaveBoth(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after);
 
 /// Writes ingot-<code>.mlir: the plan with the steps of these layers, the steps outside the layers, and the

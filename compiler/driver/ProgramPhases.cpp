@@ -65,9 +65,9 @@ Result<void> Compilation::check() {
   return {};
 }
 
-/// Returns the command that compiles the plan in that file again, on its own and for its targets. With
-/// `onEmulators`, the targets are emulators, where GPU code is checked. The command omits --verify, which has
-/// nothing to check a plan against.
+/// Returns the command that recompiles just this plan, from the file `place`, for the target's levels or
+/// architectures. With `onEmulators`, the targets are emulators, where GPU code is checked. The command omits
+/// --verify, which has nothing to check a plan against.
 static std::string commandFromPlan(const CompileOptions &options, const CodeTarget &target,
                                    ModuleOp plan, const std::string &place, bool onEmulators) {
   std::string command = "ingot compile " + options.model + " --from plan=" + place;

@@ -46,7 +46,7 @@ private:
 } // namespace
 
 /// Returns the error for a pass that is correct on generated weights, so no file without weights
-/// reproduces the mistake.
+/// reproduces the error.
 static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why) {
   if (!pass)
     return {ExitCode::Internal, errors::kPassChangesModel,

@@ -42,7 +42,7 @@ Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &pat
 std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns,
                                           const patterns::CompiledFor &whom);
 
-/// The same for the kernels and launches of a device: the pass kernel-apply-patterns.
+/// The pass kernel-apply-patterns, which applies such patterns to the kernels and launches of a device.
 llvm::StringRef applyKernelPatternsName();
 std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns,
                                                 DeviceKind device);
@@ -52,7 +52,7 @@ std::string patternsFile(mlir::Pass *pass);
 
 /// Describes the first rewrite of the pass (an lm-apply-patterns) after which the program is no longer
 /// `right`: "the pattern SumIsProduct rewrote lm.add 'ffn_residual' of @layer (rewrite 1 of 2)". Returns an
-/// empty text if the program is right after all of them. `before` is the input module of the pass.
+/// empty string if the program is right after all of them. `before` is the input module of the pass.
 std::string firstWrongRewrite(mlir::Pass *pass, mlir::ModuleOp before,
                               llvm::function_ref<bool(mlir::ModuleOp)> right);
 

@@ -33,7 +33,7 @@ std::vector<uint16_t> indexesOf(const Grid &grid) {
   return indexes;
 }
 
-/// The same for a format; the tables are built once.
+/// The index of each entry of a format's grid; the tables are built once.
 const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   static const auto kAll = [] {
     std::array<std::vector<uint16_t>, kWeightFormatCount> all;
@@ -97,7 +97,7 @@ private:
           putBit(place.fifth, block, 1);
       }
   }
-  /// The same as putRun, but by lines and nibbles.
+  /// putRun for formats with a grid: writes lines and nibbles.
   void putIndexes(std::byte *block, int64_t k, const uint8_t *q) const {
     const Grid &grid = *format.grid;
     const std::vector<uint16_t> &indexes = indexesOf(format);
@@ -148,7 +148,7 @@ private:
   const int64_t row;
 };
 
-/// The same for a tile of fragments: codes are written one by one.
+/// Writes the codes of a row into a tile of fragments: codes are written one by one.
 class FragmentCodesOfRow {
 public:
   FragmentCodesOfRow(const FragmentLayout &layout, const NumericFormat &format, int64_t row)

@@ -21,7 +21,7 @@ namespace ingot::compiler {
 Result<void> packPanels(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                         std::span<std::byte> out);
 
-/// The same for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as
+/// Packs rows for GPUs: tiles [first, first + out.size() / layout.tileBytes()). A layout of f32 is written as
 /// bf16.
 Result<void> packFragments(const import::RowSource &source, const FragmentLayout &layout,
                            int64_t first, std::span<std::byte> out);

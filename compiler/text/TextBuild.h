@@ -64,7 +64,7 @@ struct TokenizerTexts {
 /// suffix. Errors: E0621.
 Result<TokenizerArtifact> compileTokenizer(const TokenizerTexts &texts,
                                            BpeForm form = BpeForm::Tables);
-/// The same for just a tokenizer.json.
+/// Builds the tokenizer segment from just a tokenizer.json.
 Result<TokenizerArtifact> compileTokenizerJson(std::string_view json,
                                                BpeForm form = BpeForm::Tables);
 

@@ -172,7 +172,7 @@ struct Mbarrier {
   std::vector<u32> current, finished; ///< merged clocks of arrivals: of the current phase, of
                                       ///< completed phases
   std::vector<Fiber *> waiting;
-  /// The same, but only for reads (Fiber::readsDone); empty until there is a relaxed arrival.
+  /// `current` and `finished` of reads alone (Fiber::readsDone); empty until there is a relaxed arrival.
   std::vector<u32> currentReads = {}, finishedReads = {};
 };
 

@@ -15,7 +15,7 @@ bool isConvex(const OpGroup &group);
 /// Wraps the group into `lm.fused "pattern"` and re-sorts the block. The results are the values that are used
 /// outside, in order of definition. The group must be convex.
 lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
-/// The same without a remark.
+/// fuse() without a remark.
 lm::FusedOp wrap(const OpGroup &group, llvm::StringRef pattern);
 
 /// Emits a remark about a fusion: shown by `--remarks passed`, `--remarks-filter-passed=fusion`. Both kinds

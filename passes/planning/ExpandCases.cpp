@@ -38,7 +38,7 @@ struct Range {
   uint64_t least = 1, most = std::numeric_limits<uint64_t>::max();
 };
 
-/// The known properties of steps that run a list, and the conditions under which they run it.
+/// What is known about the steps that reach a list of launches, and the conditions of the enclosing ops.
 struct Known {
   SmallVector<Condition> asked; ///< for each count, the smallest bound
   SmallVector<uint64_t> notModes;

@@ -19,7 +19,7 @@ DEVICE void cp_async16(void *shared, const void *global, u32 bytes = 16) {
                "l"(global), "r"(bytes)
                : "memory");
 }
-/// The same for data that is read once (weights).
+/// cp_async16 for data that is read once (weights).
 DEVICE void cp_async16_stream(void *shared, const void *global, u32 bytes = 16) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(
                    shared_address(shared)),
@@ -91,7 +91,7 @@ DEVICE void bulk_load(void *shared, const void *global, u32 bytes, u64 *bar) {
       "l"(global), "r"(bytes), "r"(shared_address(bar))
       : "memory");
 }
-/// The same for data that is read once (weights).
+/// bulk_load for data that is read once (weights).
 DEVICE void bulk_load_stream(void *shared, const void *global, u32 bytes, u64 *bar) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                "[%0], [%1], %2, "

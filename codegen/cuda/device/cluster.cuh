@@ -21,7 +21,7 @@ DEVICE u32 cluster_size() {
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-/// The same, but of the earlier writes only mbarrier initialisations before fence_mbar_init are visible
+/// Like cluster_arrive, but of the earlier writes only mbarrier initialisations before fence_mbar_init are visible
 /// after wait. It has no fence, which would wait for loads in flight. Use it for the cluster's first
 /// barrier, and for a last one that only keeps blocks from exiting.
 DEVICE void cluster_arrive_relaxed() {
@@ -47,8 +47,8 @@ DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
       "r"(rank)
       : "memory");
 }
-/// The same for a thread that has only read data that other threads may overwrite now: it does not
-/// release its writes to the other blocks. A release to the cluster is a fence that waits for every
+/// Like mbar_arrive_remote, for a thread that has only read data that other threads may overwrite now: it
+/// does not release its writes to the other blocks. A release to the cluster is a fence that waits for every
 /// load of the thread, including loads that should stay in flight, so main loops must avoid it.
 DEVICE void mbar_arrive_remote_relaxed(u64 *bar, u32 rank) {
   asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "

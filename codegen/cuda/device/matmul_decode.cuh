@@ -40,7 +40,7 @@ struct TokenRows {
   const u8 *first;
   i32 stride;
 };
-/// The same in shared memory. The stride is 16 bytes more than the row, so the eight tokens of a
+/// Rows of x in shared memory. The stride is 16 bytes more than the row, so the eight tokens of a
 /// fragment are on different banks.
 struct SharedRows {
   static constexpr bool shared = true;
@@ -252,7 +252,7 @@ DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens,
   }
 }
 
-/// The same, for rows of x in global memory.
+/// The overload for rows of x in global memory.
 template <class F, i32 K, i32 Parts, i32 N, i32 Held, i32 Weights, class Load, class Store,
           class Keys = NoKeys>
 DEVICE void matmul_decode(const u8 *const (&weights)[Weights], const u8 *x, i32 rows, i32 tile,

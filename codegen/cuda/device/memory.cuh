@@ -42,7 +42,7 @@ DEVICE uint4 ld_stream(const uint4 *p, WeightStream stream) {
                : "l"(p), "l"(stream.policy));
   return v;
 }
-/// The same for data that is read only once.
+/// Loads data that is read only once.
 template <class T> DEVICE T ld_stream(const T *p) {
   return ld_stream(p, WeightStream{evict_first_policy()});
 }

@@ -34,7 +34,7 @@ std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64
 /// were checked when they were read). Makes one pass over the stored bytes (scales only for quantised
 /// formats) and allocates nothing.
 Result<void> checkFinite(const Tensor &tensor);
-/// The same for `count` rows starting at `first`, counted as in tensorRow (for a vector: its
+/// Checks only `count` rows starting at `first`, counted as in tensorRow (for a vector: its
 /// numbers).
 Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count);
 

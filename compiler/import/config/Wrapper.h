@@ -35,7 +35,7 @@ namespace ingot::import {
 /// refuse. Errors: E0226 (no architecture name).
 Result<void> unwrapConfig(CheckpointBuilder &builder, const std::string &path);
 
-/// The same for a GGUF, whose text model is a separate file with its own architecture name ("qwen2vl").
+/// Unwraps the config of a GGUF, whose text model is a separate file with its own architecture name ("qwen2vl").
 void unwrapGguf(CheckpointBuilder &builder);
 
 /// The part of a wrapper that a tensor belongs to ("vision tower"); empty for the text model.

@@ -146,7 +146,7 @@ template <typename... Parts> std::string line(const Parts &...parts) {
 /// malformed UTF-8 as \xNN (a file must not be able to manipulate a log).
 std::string inQuotes(std::string_view text, size_t limit = 96);
 
-/// The same for a path, but never shortened: the user may want to type it.
+/// A path in quotes like those of inQuotes, but never shortened: the user may want to type it.
 std::string wholePath(std::string_view path);
 
 /// A path without its folders, for messages.

@@ -38,7 +38,7 @@ private:
   size_t size;
 };
 
-/// The same for a range of a mapped file.
+/// Releases the resident pages of a range of a mapped file.
 void forgetPages(std::span<const std::byte> mapped);
 
 } // namespace ingot::import

@@ -29,7 +29,7 @@ struct Nvfp4Source {
 };
 std::shared_ptr<const BlockMaker> makeNvfp4(Nvfp4Source source);
 
-/// The same rows with other factors, for a tensor whose maker is makeNvfp4's.
+/// The rows of `tensor` with other factors, for a tensor whose maker is makeNvfp4's.
 std::shared_ptr<const BlockMaker> withFactors(const Tensor &tensor, std::vector<float> factors);
 
 constexpr int64_t kGgufNvfp4Values = 64, kGgufNvfp4Bytes = 36;

@@ -51,7 +51,7 @@ public:
 
   /// Takes a tensor of one of these types, "I32 U32" (E0477 if it is missing or of another type).
   Result<const Part *> take(const std::string &name, std::string_view types);
-  /// The same with a shape check, where -1 allows any extent (E0477).
+  /// Takes a tensor and also checks its shape, where -1 allows any extent (E0477).
   Result<const Part *> take(const std::string &name, std::string_view types,
                             const std::vector<int64_t> &shape);
   /// Removes a tensor that does not affect the weights; it may be missing.

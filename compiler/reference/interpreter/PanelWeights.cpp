@@ -19,12 +19,12 @@ using namespace ingot::reference::interpreter;
 static constexpr int64_t kBasePanels = 5; // prime: no head and no tile divides it
 static constexpr int64_t kPage = 4096;
 
-/// The panels of which all panels of a weight are copies.
+/// The kBasePanels distinct panels that a weight repeats over and over.
 struct PanelWeights::Base {
   PanelLayout layout;            ///< of kBasePanels panels
   std::vector<std::byte> panels; ///< of a matrix
-  Matrix numbers;                ///< of a matrix: the numbers of their rows; of a vector: its only
-                                 ///< row
+  Matrix numbers;                ///< decoded values: for a matrix, of the panels' rows; for a
+                                 ///< vector, its only row
 
   int64_t rowOf(int64_t panel, int64_t rowInPanel) const {
     return panel % kBasePanels * kPanelRows + rowInPanel;

@@ -14,7 +14,7 @@ using namespace ingot::compiler;
 /// Unit counts for which the time of a launch is predicted: the two terms of its maximum are linear in
 /// between, except where multiplication in fp8 begins (fp8From).
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
-/// The same for experts: few tokens read only some of them, and the part that is read is a curve.
+/// The unit counts for experts: few tokens read only some of them, and the part that is read is a curve.
 static constexpr uint64_t kUnitsOfExperts[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
 
 /// The section's first launch of the kernel, in any specialisation; null if there is none.
