@@ -30,7 +30,7 @@ def main():
     documents = root / "usr/share/doc/ingot"
     documents.mkdir(parents=True)
     shutil.copyfile(tree.ROOT / "LICENSE", documents / "LICENSE")
-    # Linked libraries are looked up by the names of the build, relative to /usr.
+    # gather() names the linked libraries by their paths below usr/; the paths in the image start at its root.
     document = sbom.Sbom(made, documents, f"ingot-image-{kind}", make_packages.version(), make_packages.epoch())
     document.gather(build, parts)
     document.holds = {f"usr/{name}": key for name, key in document.holds.items()}

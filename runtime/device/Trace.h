@@ -54,7 +54,7 @@ public:
   /// Counts the routes that a launch has produced, if it is watched. The thread that ran its only
   /// work item calls this.
   void countRoutes(size_t launch, int64_t tokens);
-  /// Does the same from a copy of the routes that starts at their count. The launch is watched.
+  /// Counts them in a copy of the routes that starts at their count. The launch is watched.
   void countSegments(size_t launch, const std::byte *fromCount);
   const std::vector<ExpertLoad> &expertLoads() const { return loads; }
 

@@ -242,7 +242,7 @@ Result<void> ElfReader::readSymbols() {
   return {};
 }
 
-/// Checked last, since an undefined symbol, the most likely mistake, also causes relocations and
+/// Checked last, since an undefined symbol, the most likely error, also causes relocations and
 /// data.
 Result<void> ElfReader::checkSelfContained() {
   if (wants)

@@ -126,7 +126,7 @@ struct MemoryPlan {
 /// `program` is one of the engine's programs.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits,
                               const fb::Program &program);
-/// The same for the first program: the CPU's, if there is one.
+/// The plan of the first program: the CPU's, if there is one.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits);
 
 /// Host memory through which weights are uploaded to a GPU: the number of pieces, and the bytes of

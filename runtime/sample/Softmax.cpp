@@ -28,7 +28,7 @@ double logPositive(double x) {
   return high + (2.0 * s + (2.0 * s * series + low));
 }
 
-// The same loops for three vector levels. Each body is written once; contraction to fma is off (see the
+// The loops of a softmax for three vector levels. Each body is written once; contraction to fma is off (see the
 // build's flags), so the level affects speed but no bits.
 
 namespace {

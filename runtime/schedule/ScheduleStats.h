@@ -13,7 +13,7 @@ struct ScheduleStats {
   int64_t pagesUsed = 0, pagesCached = 0, pages = 0;
   int64_t unusedSlots = 0; ///< empty positions in used pages (of the first group)
   uint64_t swapBytesUsed = 0;
-  // The same for slots of fixed-state snapshots (runtime/kv/StateSnapshots.h); 0: there are none.
+  // Slots of fixed-state snapshots (runtime/kv/StateSnapshots.h); 0: there are none.
   int64_t snapshotsUsed = 0, snapshotsCached = 0, snapshots = 0;
 
   uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed

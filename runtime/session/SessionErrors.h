@@ -36,7 +36,7 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
 Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
                          const SequencesAsked &asked = {});
 
-/// E0505 for a text whose ids were not all counted.
+/// E0505 for a text whose tokenization stopped at the limit.
 Error longerThanContext(size_t bytes, const RequestLimits &limits);
 /// E0501: an invalid limit.
 Error badLimit(const char *what, const std::string &why, const std::string &fix);

@@ -313,7 +313,7 @@ private:
 
   /// A Python string with its escapes.
   Reading quotedText(char c) {
-    if (quotes == 2 && c != quote) { // an empty text, which has ended
+    if (quotes == 2 && c != quote) { // an empty string, which has ended
       quotes = 0;
       endText();
       return after(c);

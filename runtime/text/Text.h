@@ -71,7 +71,7 @@ public:
   /// text (text that a user typed inside a chat must not open a turn). Bytes that are not UTF-8 are
   /// read as U+FFFD. Errors: E0603 (text over 16 MiB), E0604 (the library failed).
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
-  /// Does the same for a text that may have up to `most` ids; nullopt if it has more. Where the
+  /// Like encode(), for a text that may have up to `most` ids; nullopt if it has more. Where the
   /// tokenizer allows it, this is decided from the length of the text, or after slightly more than
   /// `most` ids (crate/src/bounds.rs): a text is not encoded in full only to be rejected.
   Result<std::optional<std::vector<int32_t>>> encodeWithin(std::string_view text, size_t most,

@@ -34,7 +34,7 @@ std::string readContent(const Fields &message, std::string_view name,
 void readPart(const Fields &part, std::string &text, std::string *reasoning);
 
 /// Returns a call's arguments in the form that templates expect: JSON text becomes the object, and
-/// empty text an empty object. Invalid JSON stays a string, so that the model sees what it wrote.
+/// an empty string an empty object. Invalid JSON stays a string, so that the model sees what it wrote.
 std::string callArguments(std::string_view text);
 
 /// Returns whether a tool is a function. Tools of other types run on their API provider's side and

@@ -215,7 +215,7 @@ impl Bounds {
     /// Splits the text into pieces of at least `size` bytes, except the last; a single piece if it may not be cut.
     pub fn pieces<'a>(&'a self, text: &'a str, size: usize) -> impl Iterator<Item = &'a str> + 'a {
         let mut rest = text;
-        let mut any = true; // an empty text is one piece
+        let mut any = true; // an empty string is one piece
         std::iter::from_fn(move || {
             if rest.is_empty() && !std::mem::take(&mut any) {
                 return None;

@@ -190,7 +190,7 @@ impl Guarded {
 pub struct Tokenizer {
     pub tables: Tables,
     pub backend: Backend,
-    /// The same, but special strings are plain text; created on first use.
+    /// `backend`, but special strings are plain text; created on first use.
     plain: OnceLock<Result<Backend, String>>,
     /// Created when a text is first encoded with a limit on its ids.
     bounds: OnceLock<Bounds>,
@@ -253,7 +253,7 @@ impl Tokenizer {
         self.gather(text, most, |piece| self.encode(piece, parse_special))
     }
 
-    /// The same for a conversation, given as plain text and with marked control tokens (guard.rs).
+    /// Encodes a conversation, given as plain text and with marked control tokens (guard.rs), within `most` ids.
     pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
         if self.bounds()?.exceeds(shown, most) {
             return Ok(None);
