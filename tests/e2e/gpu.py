@@ -132,7 +132,7 @@ def add(suite, ingot, long):
 
 
 class Real:
-    """The checks of a real model, as a separate part."""
+    """The checks of a real model, which need its checkpoint."""
 
     def __init__(self, checkpoints):
         self.checkpoint = Checkpoint("smollm2", (checkpoints / "smollm2.gguf").resolve(), {})

@@ -15,7 +15,7 @@ import struct
 
 import numpy
 
-# The same sizes for every model, so that all share kernels, which are compiled once. The single head is small,
+# All models have these sizes, so that they share kernels, which are compiled once. The single head is small,
 # because attention over thousands of positions, whose result is not added, would take most of the time.
 WIDTH, HEAD, CONTEXT, VOCABULARY = 256, 16, 8192, 320
 END = "<|scripted_end|>"

@@ -107,7 +107,7 @@ static void growth(const char *engine, ingot_executor *executor) {
   ingot_error *error = NULL;
   CHECK(ingot_executor_open(engine, &config.config, &other, &error) == INGOT_OK);
   ingot_executor_close(other);
-  /* A version 1 configuration that ends at its last field. */
+  /* A caller compiled against version 1, whose ingot_config ends just before step_limit. */
   ingot_config first;
   memset(&first, 0xff, sizeof first);
   ingot_config_init(&first, offsetof(ingot_config, step_limit));
@@ -127,7 +127,7 @@ static void growth(const char *engine, ingot_executor *executor) {
   CHECK(ingot_stats_get(executor, &longer.stats) == INGOT_OK);
   CHECK(longer.stats.struct_size == sizeof longer && longer.newer == 0);
 
-  /* A version 1 request that ends at its last field. */
+  /* A caller compiled against version 1, whose ingot_request ends just before beam_width. */
   ingot_request old;
   memset(&old, 0xff, sizeof old);
   ingot_request_init(&old, offsetof(ingot_request, beam_width));

@@ -54,7 +54,7 @@ int wgmmaRow(int thread, int i) {
   return 16 * warp + group + 8 * (i / 2 % 2);
 }
 int wgmmaColumn(int thread, int i) { return 8 * (i / 4) + (thread % 4) * 2 + (i & 1); }
-/// The same section, A: a0…a7 equal those of m16n8k16 for the warp's 16 rows.
+/// "Register Fragments for wgmma.m64nNk16", A: a0…a7 equal those of m16n8k16 for the warp's 16 rows.
 int wgmmaARow(int thread, int i) { return 16 * (thread / 32 % 4) + aRow16(thread % 32, i); }
 
 /// "Shared Memory Matrix Layout", 128-byte swizzle, K-major, 16-bit elements: the atom is 8 rows x

@@ -23,7 +23,7 @@ struct RandomFragments {
   FragmentReader reader() const { return FragmentReader(layout, bytes.data()); }
 };
 
-/// The same for floats in panels, as projections of f32 rows read them.
+/// Random floats in panels, as projections of f32 rows read them.
 struct RandomPanels {
   PanelLayout layout;
   std::vector<uint8_t> bytes;

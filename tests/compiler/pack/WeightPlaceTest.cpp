@@ -280,7 +280,7 @@ constexpr NumericFormat kQ4{
     WeightFormat::Q4_0, "q4_0", NumericFormat::Kind::Affine, 4, 32, 8, false, 0};
 static_assert(codePlace(kTile, kQ4, 0, 16).byte == 4 && codePlace(kTile, kQ4, 0, 1).byte == 2 &&
               scalePlaces(kTile, kQ4, 8, 32).d == 512 + 2 * 3);
-// The same for the last sub-block of a row in the second panel of q4_k, after a panel of one block of 4736
+// A constexpr check for the last sub-block of a row in the second panel of q4_k, after a panel of one block of 4736
 // bytes.
 constexpr PanelLayout kPanel{
     WeightFormat::Q4_K, 64, 256, 256, 512, 640, 0, 64, 128, 384, 4736, 1, 2};

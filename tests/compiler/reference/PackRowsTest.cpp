@@ -1,7 +1,7 @@
-//===- PackRowsTest.cpp - Rows of a packed tensor pack like copies ---------===//
+//===- PackRowsTest.cpp - Rows of a fused tensor pack like a separate one --===//
 //
 // A weight that is a part of a tensor, with its rows in a given order, must pack to the same bytes as a
-// separate tensor with those rows: on CPUs and on GPUs, copied and converted.
+// separate tensor with those rows: for CPUs and GPUs, with and without conversion to another format.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/pack/Pack.h"
@@ -27,7 +27,7 @@ std::vector<std::byte> someBytes(WeightFormat format, int64_t rows) {
   return data;
 }
 
-/// k of a tensor packed as [head][q, k, v], and a tensor that holds the same rows.
+/// k of a fused tensor, [head][q, k, v], and a separate tensor that holds the same rows.
 struct Packed {
   std::vector<std::byte> data, copied;
   import::Checkpoint checkpoint;

@@ -3,7 +3,7 @@
  * Kernels of the real ABI (runtime/abi/KernelAbi.h) for a "language model" of
  * whole numbers below 8191, exact in f32. It has every stage of a real model
  * (embedding, KV pages written and read through the block table, attention tiles,
- * layer weights, rows of logits). A mistake in scheduling, paging, partition or
+ * layer weights, rows of logits). A bug in scheduling, paging, partition or
  * addressing therefore changes the numbers. FakeEngine.cpp evaluates the same
  * formulas directly.
  *===----------------------------------------------------------------------===*/

@@ -72,7 +72,7 @@ KERNEL void __launch_bounds__(32) r2_in_turns(const u32 *x, float *y, i32 count,
       y[threadIdx.x + 40 * i] = y[threadIdx.x + 40 * i] + sum[i];
 }
 
-// The same as a loop.
+// r2_in_turns as a loop.
 KERNEL void __launch_bounds__(32) r2_in_a_loop(const u32 *x, float *y, i32 count, i32 rows) {
   float sum[4] = {};
   multiply(sum, x, count, [](i32) {});

@@ -316,8 +316,8 @@ TEST_F(CudaExecutorTest, RunsAheadOfIdsThatNobodyHasSeen) {
   EXPECT_EQ(fake.torn, 0);
 }
 
-/// Greedy steps, sampling steps and steps that return logits alternate. Keys are initialised for
-/// each, and three graphs are made.
+/// Greedy steps, sampling steps and steps that return logits alternate. The argmax keys are reset for
+/// each step, and one graph is captured for each of the three kinds.
 TEST_F(CudaExecutorTest, StepsThatDrawHaveTheirOwnGraphs) {
   auto executor = open(writeFakeEngine(
       "draws.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true, /*draws=*/true)));

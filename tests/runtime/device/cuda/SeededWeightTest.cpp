@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSeed = 11;
 
-/// Weights of one tile, and of several, are the same on any number of threads; 0 is one.
+/// Any number of threads gives the same weights, of one tile or of several; 0 threads count as 1.
 TEST(SeededWeightPieces, AreTheSameOnAnyNumberOfThreads) {
   for (uint64_t rows : {16, 100}) {
     const FragmentLayout layout = fragmentLayout(WeightFormat::BF16, int64_t(rows), 64);
