@@ -26,7 +26,7 @@ class Case:
 
     @property
     def by_level(self):
-        """At avx512 bf16 matrices are multiplied by vdpbf16ps, at avx2 by fma: the only
+        """At avx512, bf16 matrices are multiplied by vdpbf16ps, at avx2 by fma: the only
         kind whose bits differ by level."""
         exact = "exact" in self.options
         return self.model in (*FLOATS, *MIXED) and not exact and not self.emulator and "--quantize" not in self.options

@@ -22,7 +22,7 @@ struct CheckpointFiles {
 /// program on failure, because a test's set-up has no way to handle errors.
 std::string writeCheckpoint(const CheckpointFiles &checkpoint, const std::string &folder);
 
-/// Every bad kind; each list has each code once.
+/// Bad checkpoints of every kind; no error code occurs twice in a list.
 std::vector<CheckpointFiles> badGgufFiles();
 std::vector<CheckpointFiles> badSafetensorsFiles();
 

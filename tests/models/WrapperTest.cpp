@@ -294,7 +294,7 @@ TEST_P(Wrapper, HoldsTheSameBytes) {
   EXPECT_EQ(beside, GetParam().beside.size());
 }
 
-// Only config.json: its shapes equal those of the plain one.
+// With config.json alone, a wrapped model has the shapes of the plain one.
 TEST_P(Wrapper, ShapesAloneAreThePlainOnes) {
   const std::string json = contents(tests::tinyCheckpoint(GetParam().tiny).model + "/config.json");
   CheckpointFiles alone{.open = "config.json", .files = {{"config.json", json}}};

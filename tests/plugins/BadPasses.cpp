@@ -6,7 +6,7 @@
 //   bad-start     fails in initialize
 //   bad-crash     writes through a null pointer
 //   bad-late      runs after the lowering: every product becomes a sum
-//   bad-once      the same, but does nothing when it runs again
+//   bad-once      like bad-late, but does nothing when it runs again
 //===----------------------------------------------------------------------===//
 
 #include "dialects/kernel/ops/Structure.h"

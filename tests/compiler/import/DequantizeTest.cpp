@@ -1,6 +1,6 @@
 //===- DequantizeTest.cpp - Dequantisation is bit-exact with the reference ----===//
-//The expected numbers are in tests/checkpoints/quant_golden.bin,
-// made by make_quant_golden.py there.
+//
+// make_quant_golden.py wrote the expected numbers, tests/checkpoints/quant_golden.bin.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/import/checkpoint/RowSource.h"

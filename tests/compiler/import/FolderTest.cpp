@@ -151,7 +151,7 @@ TEST_F(FolderTest, RevisionsAreNoPaths) {
                                "abc\x01"
                                "123"}) {
     cache.files["refs/main"] = revision;
-    // An empty file is refused as an empty file.
+    // An empty refs/main is E0204, as any empty file is.
     EXPECT_EQ(codeOf(cache), *revision ? "E0844" : "E0204") << revision;
   }
   cache.files["refs/main"] = "link";

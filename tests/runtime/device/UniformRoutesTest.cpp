@@ -1,4 +1,4 @@
-//===- UniformRoutesTest.cpp - Dummy routes have the layout kernels write -===//
+//===- UniformRoutesTest.cpp - The layout of dummy routes ------------------===//
 #include "runtime/device/UniformRoutes.h"
 
 #include "runtime/abi/Routes.h"

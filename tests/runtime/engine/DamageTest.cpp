@@ -59,7 +59,7 @@ TEST(Damage, EveryFlippedBitIsFound) {
   uint64_t tableBits = 8 * (64 + (*engine)->header().tableSize);
   std::mt19937_64 random(2);
   for (int i = 0; i < 10'000; ++i) {
-    // Three flips of four are in the table, the others anywhere in the file.
+    // Three of four flips are in the table, the others anywhere in the file.
     size_t bit = random() % (i % 4 ? tableBits : 8 * file.size());
     file[bit / 8] ^= char(1 << bit % 8);
     EXPECT_TRUE(refused(file, VerifyLevel::Everything)) << bit;

@@ -48,7 +48,7 @@ fb::TensorMapT &addTensorMap(fb::VariantT &variant);
 void withCluster(Table &table);
 /// Gives the GPU program's first kernel a variant for each kind of attention tile.
 void withShares(Table &table);
-/// Adds keys of greedy steps and maxima of logits to the CPU program.
+/// Adds the outputs `keys` (argmax keys of greedy steps) and `maxima` (of logits) to the CPU program.
 void withMaxima(Table &table);
 /// Adds a state of fixed size, 512 bytes per slot, that no kernel reads.
 fb::StateT &addFixedState(Program &program);

@@ -171,8 +171,8 @@ def round_trips(kernel):
 
 
 def wgmmas_per_wait(kernel):
-    """The minimum over all main loops with wgmma; None without any. A wait in the middle of the products, where
-    ptxas serialises them, makes it one."""
+    """The smallest number of wgmma per wait in any main loop; None if no loop has wgmma. If ptxas serialises the
+    products, it puts a wait after each, and the number is 1."""
     least = None
     for loop in multiplying_loops(kernel):
         code = kernel.instructions_of(loop.blocks)

@@ -240,7 +240,7 @@ TEST_F(ContrastiveSearchTest, refusesWhatCannotBe) {
   Request promptAlone = contrastive(fakePrompt(5, 1), 5, {0.5, 4});
   promptAlone.promptOnly = true;
   EXPECT_EQ(codeOf(promptAlone), "E0536");
-  // The last id is fed as well, which takes one position more than a plain answer.
+  // The last id is fed as well, which takes one more position than a plain answer.
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 56, {0.5, 4})), "");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), 57, {0.5, 4})), "E0505");
   EXPECT_EQ(codeOf(contrastive(fakePrompt(200, 1), -1, {0.5, 4})), "");
