@@ -243,7 +243,7 @@ Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context)
     rope.scaling = Rope::Scaling::Yarn;
     rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
     rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
-    // The divisor of the ratio, or only yarn's own scale.
+    // yarn's own scale, divided by that of yarn_log_multiplier if the file has one.
     const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0);
     rope.attentionFactor *= readYarnFactor(
         config, yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1));

@@ -112,7 +112,7 @@ private:
   }
 
   bool isInt4() const { return shape.element == KvFormat::Int4; }
-  /// Returns the page of that index, clamped to the first and last page that the item sees.
+  /// Returns page number `index`, clamped to the first and last page that the item sees.
   Value pageOf(Value index) {
     return pageAt(k.minSigned(window ? k.maxSigned(index, firstPage) : index, lastPage));
   }

@@ -56,7 +56,7 @@ protected:
 
   /// Returns the first position that some row of the item may see.
   Value firstSeenPosition();
-  /// Calls body(index) for the blocks from that position to lastPosition.
+  /// Calls body(index) for the blocks from `firstSeen` to lastPosition.
   void forEachBlock(Value firstSeen, llvm::function_ref<void(Value index)> body);
   /// Returns whether all rows of the item see all positions of the block, i1.
   Value seesAll(Value blockStart);
@@ -64,7 +64,7 @@ protected:
   /// all may be relative to the same position.
   Value visible(Value positions, Value last, llvm::function_ref<Value()> after);
 
-  /// Returns the address of the sequence's page of that index.
+  /// Returns the address of the sequence's page number `index`.
   Value pageAt(Value index);
   /// Bytes of the numbers of a KV head's K or V in a page, and of their scales.
   int64_t headBytes() { return format().valueBytes(headDim) * kPageTokens; }

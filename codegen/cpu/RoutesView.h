@@ -6,7 +6,7 @@
 
 namespace ingot::codegen::cpu {
 
-/// Addresses of the parts of the buffer (runtime/abi/Routes.h) for the number of tokens in the batch.
+/// Addresses of the parts of a buffer of routes (runtime/abi/Routes.h) for the number of tokens in the batch.
 struct RoutesView {
   mlir::Value expert, weight, row, token, count, segments;
 

@@ -58,7 +58,7 @@ std::string recipeText(const CompileOptions &options,
                        const std::string &folder);
 /// Returns the recipe as an engine stores it, with only the names of files.
 std::string recipeInEngine(const CompileOptions &options);
-/// Returns the recipe for a file in that folder; paths are relative to the folder.
+/// Returns the recipe for a file in `folder`; paths are relative to it.
 std::string recipeIn(const std::string &folder, const CompileOptions &options);
 
 } // namespace ingot::compiler

@@ -20,7 +20,7 @@ public:
   void started(const Answer &answer, uint64_t id);
   /// From now on, the answer is not checked for cancellation.
   void ending(const Answer &answer);
-  /// Forgets an answer, which is no longer in use.
+  /// Forgets an answer that is no longer in use.
   void ended(const Answer &answer);
 
   bool none() const;

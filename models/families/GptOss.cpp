@@ -3,7 +3,7 @@
 // Biases everywhere; heads have sinks; every other layer has a window. Experts are chosen by their logits,
 // and a softmax over those of the chosen gives their weights; each computes down((up' + 1) * gate' *
 // sigmoid(1.702 gate')) with gate' and up' clamped. Checkpoints interleave the rows of gate and up; those in
-// BF16 hold columns first. (HF modeling_gpt_oss.py.)
+// BF16 store matrices transposed. (HF modeling_gpt_oss.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

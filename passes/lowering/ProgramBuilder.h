@@ -63,7 +63,7 @@ public:
   mlir::LogicalResult lowerEnd(lm::EntryOp entry, lm::LayersOp layers);
   /// Adds the plan.state for an argument of a layer kind, which must already be lowered.
   mlir::LogicalResult addState(lm::StateOp state, mlir::Value argument);
-  /// Adds the outputs of a step. Requires that the end is lowered.
+  /// Adds the outputs of a step. Call it after lowerEnd().
   void addOutputs(plan::EntryOp entry) const;
 
 private:

@@ -29,11 +29,11 @@ class ModelOp;
 /// fast.
 void chooseEncodings(lm::ModelOp model, const Target &target, bool fp8Rows);
 
-/// The encoding of rows of that type; nullopt if the type's encoding is not a row kind.
+/// The encoding of rows of type `rows`; nullopt if the type's encoding is not a row kind.
 std::optional<kernel::RowKind> encodingOf(mlir::Type rows);
-/// The kernel type of rows of that type, which must have an encoding.
+/// The kernel type of rows of type `rows`, which must have an encoding.
 kernel::ActivationType rowsOf(mlir::Type rows);
-/// The type of those rows in an encoding other than f32.
+/// The type of `rows` in an encoding other than f32.
 mlir::RankedTensorType withEncoding(mlir::Type rows, kernel::RowKind encoding);
 
 /// How many rows a value has: one for each logits row of a step, as after lm.select_rows, or `ofToken` for

@@ -103,7 +103,7 @@ std::string rangeOf(int64_t first, int64_t count, int64_t of) {
   return count == of ? "" : ".rows_" + std::to_string(first) + "_" + std::to_string(count);
 }
 
-/// The weight made of these rows.
+/// The weight whose rows are those of `pieces`.
 WeightOp weightOf(ArrayRef<Piece> pieces, WeightType type) {
   std::string name;
   for (Piece piece : pieces)

@@ -16,10 +16,10 @@ class KvSaturation {
 public:
   explicit KvSaturation(Executor &executor);
 
-  /// Called after each step of a single sequence, the first of which began at position 0. Counts in
-  /// the pages that the step has filled.
+  /// Called after each step of a single sequence, the first of which began at position 0. Adds the
+  /// values of the pages that the step has filled.
   void afterStep(const BatchView &batch);
-  /// Counts in the last page, which is only partly filled. Returns the total number of values.
+  /// Adds the values of the last page, which is only partly filled. Returns the total number of values.
   int64_t finish();
 
 private:

@@ -163,7 +163,7 @@ public:
   Session &operator=(const Session &) = delete;
 
   const EngineFile &engine() const;
-  /// The program of the engine that runs: its kernels, buffers, weights.
+  /// The engine's program that this session runs: its kernels, buffers, weights.
   const fb::Program &program() const;
   /// Null if the engine has none or it was not requested.
   const text::Tokenizer *tokenizer() const;
@@ -219,7 +219,7 @@ public:
   /// were in progress at once. May be called from any thread.
   Result<void> validateTogether(std::span<const ValidatedRequest> requests) const;
   /// Reserves the shared memory that the request's search needs. submit() does so unless it was
-  /// done before. E0560: it is not free now. May be called from any thread.
+  /// done before. E0560: that memory is not free. May be called from any thread.
   Result<void> reserveStates(ValidatedRequest &request) const;
   /// Queues a request, and returns an id for each of its choices. Errors: E0560 as reserveStates(),
   /// and failure().

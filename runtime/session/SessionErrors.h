@@ -26,7 +26,7 @@ struct RequestLimits {
   int64_t mostTokens;   ///< maximum number of tokens in one step
   int64_t modelContext; ///< the largest possible `context`
 
-  /// Positions that a single sequence may have, or each of several with the same prompt.
+  /// The largest number of positions of a sequence, or of each of several with the same prompt.
   int64_t mostPositions(const SequencesAsked &asked = {}) const;
 };
 

@@ -25,7 +25,7 @@ bool isWord(char c) {
 
 class LiteralCall : public ToolCallReader {
 public:
-  /// `gemmaQuote`: the quote around texts in Gemma's formats; empty for Python.
+  /// `gemmaQuote`: the quote around strings in Gemma's formats; empty for Python.
   LiteralCall(CallSink &sink, std::string_view gemmaQuote)
       : sink(sink), escape(gemmaQuote), gemma(!gemmaQuote.empty()) {}
 

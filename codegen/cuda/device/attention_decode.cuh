@@ -189,7 +189,7 @@ template <class S> struct DecodeBlock {
   }
 };
 
-/// Sets from … end - 1 to the KV tiles of a chunk, of its four, that the attention tile sees.
+/// Sets from … end - 1 to those of a chunk's four KV tiles that the attention tile sees.
 template <class S>
 DEVICE void tiles_of_chunk(const AttentionWork<S> &work, i32 chunk, i32 &from, i32 &end) {
   from = work.firstTile - chunk * kChunkTiles, end = work.endTile - chunk * kChunkTiles;

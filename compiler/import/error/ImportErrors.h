@@ -132,7 +132,7 @@ inline constexpr char rowsMissing[] = "E0852";
 inline constexpr char rowLength[] = "E0853";
 } // namespace cause
 
-/// An error about the user's file (exit code 3): what is wrong, why (with numbers), and what to type.
+/// An error about the user's file (exit code 3): what is wrong, why (with numbers), and how to fix it.
 Error refuse(const char *code, std::string what, std::string why, std::string fix);
 
 /// Concatenates the parts: line("needs ", 8, " bytes").

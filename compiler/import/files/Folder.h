@@ -36,7 +36,7 @@ public:
   /// A text file's bytes, checked to be UTF-8 (E0209); empty if there is no such file.
   Result<std::string> text(const std::string &name, uint64_t limit);
 
-  /// The bytes of all files opened so far, in that order.
+  /// The bytes of all files opened so far, in the order of opening.
   std::vector<std::span<const std::byte>> opened() const;
 
 private:

@@ -122,7 +122,7 @@ std::string familyOf(std::string name) {
 /// sorted.
 using Columns = std::shared_ptr<const std::vector<float>>;
 
-/// The columns sorted by group, provided that each group has exactly the size of its place in a row.
+/// The columns sorted by group; null unless every group has as many columns as `ints.group`.
 Columns sortedColumns(const GroupedInts &ints) {
   std::vector<int32_t> columns(ints.order.size());
   std::iota(columns.begin(), columns.end(), 0);

@@ -44,7 +44,7 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
   declares(operand, reads, writes);
   const int64_t buffer = bufferOf(interpreter, op.getArgs()[numberOf(operand)]),
                 size = cast<ActivationType>(operand.getType()).rowBytes();
-  // A work item that does both reads first: no other access comes in between.
+  // A work item that reads and writes reads first: no other access comes in between.
   std::byte *at = nullptr;
   if (reads)
     at = interpreter.memory->read(buffer, row * size, size, items);

@@ -31,7 +31,7 @@ public:
   Result<void> run();
 
 private:
-  /// Every work item reads all of x; in a launch with one item, only that one.
+  /// The work items that read all of x: every item, or the only one of the launch.
   Items all() const { return launch.isAlone() ? Items::one(0) : Items::every(); }
 
   Matrix rowsOfX();

@@ -21,7 +21,7 @@ public:
   /// As KvState::pretendPast, for all pools.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 
-  /// Writes one position of the state with that number; `item` is the launch's work item.
+  /// Writes one position of state number `slot`; `item` is the launch's work item.
   void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
               std::span<const float> k, std::span<const float> v, int64_t item);
   /// Over int8, queries are rounded like K, and the weights of positions to bytes

@@ -74,8 +74,8 @@ runtime::KernelBench::Launches KernelBench::launches(const Choice &choice) {
   return {chosen(choice).size(), ahead ? "each_line_ahead" : "", false};
 }
 
-/// A launch that is timed in isolation finds routes like those that a step's router might have
-/// computed.
+/// Fills in routes like those that a step's router computes, for launches that are timed in
+/// isolation.
 void KernelBench::spreadRoutes() {
   for (const ResolvedLaunch &launch : executor.resolved) {
     const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);

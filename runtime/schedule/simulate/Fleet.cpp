@@ -373,7 +373,7 @@ void Fleet::look() {
 void Fleet::happen(const Event &event) {
   const size_t replica = event.replica;
   if (event.life != replicas[replica].life) {
-    // Its connection is refused or breaks, so the router learns of it at once.
+    // The replica has ended: its connection is refused or breaks, so the router learns of it at once.
     if (event.what == What::Deliver) {
       ++sums.resent;
       router.ended(replica);

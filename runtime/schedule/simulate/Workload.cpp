@@ -111,7 +111,7 @@ private:
     requests.push_back(one);
   }
 
-  /// The number of requests that have arrived by then, at their earliest times.
+  /// The number of requests that have arrived by `now`, at their earliest times.
   int64_t arrivedBy(double now) {
     for (; !times.empty() && times.top() <= now; times.pop())
       ++arrived;

@@ -201,7 +201,7 @@ void RequestLog::ended(const std::shared_ptr<const RequestRecord> &record) {
 
 /// Nanoseconds between two lines about one client's refusals.
 constexpr uint64_t kRefusalPeriod = 1'000'000'000;
-/// Clients that are reported separately. Those beyond are reported together.
+/// The number of clients that are reported separately. All others are reported together.
 constexpr size_t kMostRefused = 1024;
 
 bool RequestLog::counted(const RequestRecord &record) {

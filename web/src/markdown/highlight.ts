@@ -78,7 +78,7 @@ function expression(language: string): RegExp | null {
 const MARKUP = /(?<comment><!--(?:[^-]|-(?!->))*(?:-->)?)|(?<tag><\/?[A-Za-z][\w:-]*|\/?>)|(?<string>"[^"<>]*"|'[^'<>]*')/g
 const DIFF = /^(?:(?<added>\+[^\n]*)|(?<removed>-[^\n]*)|(?<keyword>@@[^\n]*))/gm
 
-/** Splits the code into pieces that, joined, are the code. */
+/** Splits the code into pieces, whose concatenation is the code. */
 export function highlight(code: string, language: string): Piece[] {
   const name = language.trim().toLowerCase().split(/[\s,{:]/, 1)[0]
   const known = ALIASES[name] ?? name

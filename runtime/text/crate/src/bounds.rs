@@ -119,7 +119,7 @@ fn pre_tokenizer(value: &Value) -> Keeps {
 pub struct Bounds {
     /// The largest number of bytes that an id stands for; None if unbounded.
     longest: Option<usize>,
-    /// Whether each byte may be without an id.
+    /// For each byte, whether it may have no id.
     silent: [bool; 256],
     /// Characters may be replaced by others.
     composes: bool,

@@ -40,7 +40,7 @@ fn charge(bytes: isize) {
     });
 }
 
-/// Called when the system has no memory left; 0 if not set, and Rust aborts.
+/// Called when the system has no memory left; 0 if not set: Rust then aborts.
 static OUT_OF_MEMORY: AtomicUsize = AtomicUsize::new(0);
 
 pub fn on_out_of_memory(report: extern "C" fn()) {

@@ -103,7 +103,7 @@ impl Vocabulary {
 
 pub struct Grammar {
     vocabulary: Arc<Vocabulary>,
-    /// Never used; fresh lexers are copied from it.
+    /// Consumes no tokens; fresh lexers are copied from it.
     pristine: TokenParser,
     /// Sequences share its lexer, so the states that one computes serve the next.
     warm: Mutex<TokenParser>,

@@ -131,7 +131,7 @@ impl Backend {
     }
 }
 
-/// A tokenizer that recognises control tokens only with the prefix.
+/// A tokenizer that recognises control tokens only with the prefix of guard.rs.
 pub struct Guarded {
     backend: Backend,
     /// id in `backend` -> spelling in `backend`, id of the actual tokenizer

@@ -62,7 +62,7 @@ private:
   size_t at = 0;
 };
 
-/// Returns a body with that text, in the form of Prompt::body.
+/// Returns a body with the prompt `text`, in the form of Prompt::body.
 std::string bodyOf(Route route, std::string_view text, int64_t outputTokens);
 /// Returns `count` random words.
 std::string words(int64_t count, std::mt19937_64 &generator);
