@@ -144,7 +144,7 @@ def add(suite, ingot, long):
             ingot("compile", packed, "-o", engine, "--target", gpu.EMULATOR, "--quiet")
             worst = abs(gpu.logits(ingot, engine, IDS, "cuda-emulator") - expected).max()
             assert worst <= 0.1 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
-            # In steps of more than 64 tokens activations are rounded to fp8 too: the first new ids must have the
+            # In steps of more than 64 tokens, activations are rounded to fp8 too: the first new ids must have the
             # highest logit or nearly so.
             prompts = numpy.random.default_rng(3).integers(0, CONFIG["vocab_size"], (6, 80)).tolist()
             answers = ingot.json_lines("run", engine, "--prompts-file", ingot.file("fp8.jsonl", [{"prompt_ids": p} for p in prompts]), "-n", 1,

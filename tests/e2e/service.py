@@ -264,7 +264,7 @@ def every_field(server):
                     continue
                 error = answer.get("error", {}) if isinstance(answer, dict) else {}
                 named = error if isinstance(error, str) else f"{error.get('param')} {error.get('message')}"  # Ollama: strings
-                # A field that makes the prompt too long is reported as the prompt.
+                # If a field makes the prompt too long, the error names the prompt.
                 blamed = {name.split(".")[0], *(("messages", "input", "prompt") if "1 MiB" in label else ())}
                 if status not in (400, 404) or not (any(part in named for part in blamed) or label.startswith("no JSON")):
                     wrong.append(f"{path} {name} {label}: {status} {str(answer)[:200]}")

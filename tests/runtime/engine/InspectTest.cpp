@@ -57,7 +57,7 @@ TEST(MemoryPlan, FixedStatesHaveSlotsForSequencesAndTheCache) {
   EXPECT_EQ(slotsFor(4, 1000, 1000 * 64, 512), 4u + 1 + 1000 * 64 / 4 / 512);
 }
 
-/// Gives the second layer a window, and therefore a separate stage.
+/// Gives the second layer a window, and therefore a separate section.
 void secondLayerSees(Program &program, uint32_t window) {
   program.states[1]->window = window;
   program.sections.push_back(std::make_unique<fb::SectionT>(*program.sections[1]));

@@ -52,7 +52,7 @@ void withShares(Table &table);
 void withMaxima(Table &table);
 /// Adds a state of fixed size, 512 bytes per slot, that no kernel reads.
 fb::StateT &addFixedState(Program &program);
-/// Adds a buffer for the ids of greedy and sampling steps, and a stage that finds them.
+/// Adds a buffer for the ids of greedy and sampling steps, and a section that finds them.
 void withIds(Program &program);
 
 /// Returns an object built from kernels.c: "plain", "data", "bss", "relocation", "undefined", "half".

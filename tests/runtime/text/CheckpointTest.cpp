@@ -136,7 +136,7 @@ TEST_P(Checkpoint, rendersAndTokenizesTheChat) {
 TEST_P(Checkpoint, knowsTheSpecialIds) {
   bool gemma = std::string_view(GetParam()) == "gemma3";
   EXPECT_EQ(artifact.special.bos, gemma ? 2 : 1);
-  // SmolLM2's template is ChatML, which <|endoftext|> ends as well.
+  // SmolLM2's template is ChatML; <|endoftext|> ends an answer as well.
   EXPECT_EQ(artifact.special.eos, gemma ? std::vector<int32_t>{1} : (std::vector<int32_t>{2, 0}));
   EXPECT_EQ(artifact.special.pad, gemma ? 0 : 2);
   EXPECT_EQ(artifact.special.unknown, gemma ? 3 : 0);
