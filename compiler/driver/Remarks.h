@@ -3,7 +3,7 @@
 //   --remarks passed|missed|all      lines on stderr
 //   --remarks-file F.yaml            all remarks, for LLVM's tools (opt-viewer); F.json: one object per line
 //
-// A remark names the layer kind or stage, the pattern of the fusion, the op, and the reason.
+// A remark names the layer kind or section, the pattern of the fusion, the op, and the reason.
 //===----------------------------------------------------------------------===//
 #pragma once
 

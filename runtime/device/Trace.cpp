@@ -28,7 +28,7 @@ void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts
          "launches are watched in increasing order");
   const int32_t layer = launches[launch].layer;
   auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // found: another specialisation
-                                                                    // of the same stage
+                                                                    // of the same section
   watched.push_back({launch, routes, used, size_t(found - loads.begin())});
   if (found == loads.end())
     loads.push_back({layer, std::vector<uint64_t>(experts)});

@@ -48,7 +48,7 @@ std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program)
 std::optional<uint64_t> seedBytes(const fb::Program &program);
 
 /// Number of launches in one step of many tokens in the mode Logits. The entry point's steps must name
-/// existing stages that have a specialisation for it.
+/// existing sections that have a specialisation for it.
 uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program);
 
 } // namespace ingot::runtime

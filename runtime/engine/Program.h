@@ -41,10 +41,10 @@ struct StepCounts {
   uint64_t tileTokens = UINT64_MAX;                ///< of the largest attention tile
 };
 
-/// Maximum number of specialisations in a CPU program, summed over all stages that have several.
+/// Maximum number of specialisations in a CPU program, summed over all sections that have several.
 constexpr uint64_t kMostCpuCases = 63;
 
-/// The launches of a stage in such a step: the first specialisation whose conditions hold.
+/// The launches of a section in a step with `counts`: the first specialisation whose conditions hold.
 const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts);
 
 /// The specialisation's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has

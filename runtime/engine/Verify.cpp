@@ -2,7 +2,7 @@
 //
 // Checks that must pass before the table's own lists can be read. The other parts: VerifyParts.cpp
 // (kernels, code, buffers, weights, states), VerifyModel.cpp (model, text) and VerifyProgram.cpp
-// (stages, steps, launches).
+// (sections, steps, launches).
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Verify.h"
 

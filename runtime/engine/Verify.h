@@ -91,7 +91,7 @@ Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engi
 /// E0811 … E0813, E0817.
 Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Program &program,
                            const fb::CodeObject &code, const std::string &name);
-/// VerifyProgram.cpp: stages, specialisations, entry points, outputs. E0358 … E0374, E0810, E0814,
+/// VerifyProgram.cpp: sections, specialisations, entry points, outputs. E0358 … E0374, E0810, E0814,
 /// E0815, E0818 … E0820.
 Result<void> verifyProgram(const fb::Program &program, const fb::Engine &engine,
                            const std::string &name);

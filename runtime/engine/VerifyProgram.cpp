@@ -1,7 +1,7 @@
-//===- VerifyProgram.cpp - Checks stages, steps and outputs ---------------===//
+//===- VerifyProgram.cpp - Checks sections, steps and outputs ---------------===//
 //
 // A program is a list, so it has no cycles; the only possible faults are bad indices. Steps that
-// share a stage must also agree in the weights and states that they provide: the stage's kernels
+// share a section must also agree in the weights and states that they provide: the section's kernels
 // were generated for those shapes, formats and streams.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Memory.h"
@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  /// What the launches of a stage require of the steps that run it.
+  /// What the launches of a section require of the steps that run it.
   struct Needs {
     uint64_t layerWeights = 0, states = 0;
     const fb::Step *first = nullptr;
@@ -64,7 +64,7 @@ private:
   const fb::Model &model;
   const std::string &name;
   bool onGpu;
-  std::vector<Needs> needs; ///< per stage
+  std::vector<Needs> needs; ///< per section
 };
 
 Result<void> ProgramVerifier::sections() {

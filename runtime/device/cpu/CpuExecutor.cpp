@@ -218,7 +218,7 @@ std::byte *CpuExecutor::stateAddress(size_t state) const {
   return (fixed ? slots : kv).data() + kvOffset[state];
 }
 
-/// Launches of one specialisation are consecutive; a step runs one specialisation of each stage.
+/// Launches of one specialisation are consecutive; a step runs one specialisation of each section.
 void CpuExecutor::resolve() {
   using runtime::outputOf;
   const fb::Entry &entry = runtime::generateEntry(*plan);
@@ -258,7 +258,7 @@ void CpuExecutor::resolve() {
   views.resize(memoryPlan.groups.size());
 }
 
-/// Stages with several specialisations use a bit for each specialisation, starting at bit 1.
+/// Sections with several specialisations use a bit for each specialisation, starting at bit 1.
 uint64_t CpuExecutor::bitOf(const fb::Section &section, const fb::Case &one) const {
   unsigned bit = 0;
   for (const fb::Section *other : *plan->sections()) {

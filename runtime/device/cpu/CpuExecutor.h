@@ -1,6 +1,6 @@
 //===- CpuExecutor.h - An engine's program, ready to run on this CPU ------===//
 //
-// An engine stores stages of launches, run in the order of the steps; each launch is a kernel with
+// An engine stores sections of launches, run in the order of the steps; each launch is a kernel with
 // operands named by index. Creating the executor resolves all of that once:
 //
 //   steps x specialisations     flat array of launches, of which a step runs those of its own

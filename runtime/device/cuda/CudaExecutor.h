@@ -16,7 +16,7 @@
 // The memory layout is the same as on the CPU (cpu/CpuExecutor.h): each class of buffer has an arena
 // of `bytes per unit * limit`, with a buffer at arena + offset * limit; each state has a pool.
 //
-// The last stage has specialisations that follow the logits: one finds the ids of the largest
+// The last section has specialisations that follow the logits: one finds the ids of the largest
 // logits, another samples (BatchView::sampling). If one of them covers all rows of a step, only ids
 // are copied back. The ids also stay on the device, where the next step reads them: it is queued
 // before the host has seen them. Two steps may be in flight, each with its own page-locked memory
@@ -102,7 +102,7 @@ private:
     std::vector<void *const *> arguments; ///< one per variant
     bool barrier;                         ///< ends a group
   };
-  /// A specialisation of a stage, as one step of the entry point runs it.
+  /// A specialisation of a section, as one step of the entry point runs it.
   struct PlannedCase {
     const fb::Section *section;
     const fb::Case *own;
@@ -189,7 +189,7 @@ private:
   /// Keyed by all fields that describe them: launches share them. (Buffers whose lifetimes do not
   /// overlap share an address, and may differ in width.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
-  std::vector<PlannedLaunch> launches; ///< of all specialisations of the steps' stages
+  std::vector<PlannedLaunch> launches; ///< of all specialisations of the steps' sections
   std::vector<PlannedCase> cases;      ///< consecutive
   AttentionSplitting sharing;
   std::map<std::pair<uint64_t, Mode>, Graph> graphOfBucket;

@@ -363,7 +363,7 @@ Result<void *> CudaExecutor::tensorMapOf(const fb::TensorMap &map, const fb::Lau
   return static_cast<void *>(&at->second);
 }
 
-/// Launches of one specialisation are consecutive; a step runs one specialisation of each stage.
+/// Launches of one specialisation are consecutive; a step runs one specialisation of each section.
 Result<void> CudaExecutor::resolve() {
   const fb::Program &program = *picked.program;
   // Count first: the vectors must not reallocate, since pointers refer to their elements.
