@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The hub's names of stacks, gate above up. transformers can save under its own names.
+/// The names of expert stacks on the hub, gate above up. transformers may save them under its own names.
 static constexpr ExpertNames kOnHub = {
     .router = {"ffn_gate_inp", "ffn_gate_inp", "block_sparse_moe.router.layer"},
     .gateUp = "block_sparse_moe.input_linear.weight",

@@ -88,8 +88,8 @@ bool Compositions::fuseIntoProducer(plan::LaunchOp launch, StringRef name, int64
   return true;
 }
 
-/// Finds the launches that produce q, k and v, in one op of the list of `rope`; returns why they cannot do
-/// the work of `append`, or "".
+/// Finds the launches that produce q, k and v, in the last op before `rope` that touches them or the pool;
+/// returns why they cannot do the work of `append`, or "".
 std::string Compositions::findProjections(plan::LaunchOp rope, Epilogue &found) {
   RopeAppendOp append = found.append;
   if (append.getQNorm() || append.getKNorm())

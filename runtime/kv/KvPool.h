@@ -118,7 +118,7 @@ public:
   int32_t page(int32_t slot, size_t g, int64_t index) const {
     return group[g].table[size_t(slot * stride + index)];
   }
-  /// Pages of which a slot is certain: those it holds, and those it is promised (in the first group).
+  /// Pages that a slot is certain to get: those it holds, and those it is promised (in the first group).
   int64_t surePages(int32_t slot) const {
     const Part &part = partOf(0, slot);
     return std::max(part.end, part.promiseEnd);

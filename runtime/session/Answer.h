@@ -91,7 +91,7 @@ private:
   void stopAt(int32_t id, std::span<const TokenLogprob> logprobs);
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
             std::span<const text::OutputPiece> pieces = {});
-  /// Passes on the next text of the answer, after applying its stop strings and its reading.
+  /// Passes on the next text of the answer, after the stop strings or the chat parser are applied.
   void report(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
   bool stopped() const { return (stops && stops->stopped()) || (chat && chat->ended()); }
 

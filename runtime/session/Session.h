@@ -95,8 +95,8 @@ struct SessionOptions {
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
 
-/// The device on which a session with these options, whose device is empty or a name, runs an engine
-/// with that table.
+/// The device on which a session with these options runs `engine`. The options' device is a name, or
+/// empty.
 Device deviceOf(const SessionOptions &options, const fb::Engine &engine);
 /// Bytes of KV pages that an engine could use with these options: all sequences at their maximum
 /// length. On a CPU only; 0 elsewhere, where the free memory determines the size.

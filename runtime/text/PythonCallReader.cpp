@@ -120,7 +120,7 @@ private:
     return after(c);
   }
 
-  /// Whether a character ends an expression; brackets and strings within it are skipped.
+  /// Returns whether the character ends the expression; brackets and strings within it are skipped.
   bool within(char c) {
     if (innerQuote) {
       if (innerEscape)

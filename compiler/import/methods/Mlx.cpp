@@ -94,7 +94,7 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
   return ints;
 }
 
-/// Words of eight codes are bytes of two, the first in the low nibble.
+/// Each byte of a word holds two codes, the first in the low nibble.
 Result<void> readFloats(RawTensors &parts, const std::string &name, const std::string &mode) {
   if (mode == "nvfp4")
     return addNvfp4(parts, name, {name + ".weight", name + ".scales"}, 1.0f);

@@ -34,7 +34,7 @@ pub const PREFIX: char = '\u{10FFFD}';
 const FIRST_MARKER: u32 = 0x10FFFC;
 const LAST_MARKER: u32 = 0x100000;
 
-/// Whether an added token looks like a control token, unlike blanks and ordinary words.
+/// Whether an added token looks like a control token rather than white space or an ordinary word.
 pub fn is_tag(content: &str) -> bool {
     let framed = |open, close| content.len() > 2 && content.starts_with(open) && content.ends_with(close);
     framed('<', '>') || framed('[', ']')
