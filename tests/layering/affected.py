@@ -133,7 +133,7 @@ class Tests:
             for path in self.sources(folder):
                 self.scan(folder, path.read_text(errors="replace"), path)
             self.follow(folder)
-            # Comments name these; their change runs other parts.
+            # Only comments name these; a change of them runs other parts of `dev test`.
             self.files[folder] -= {"tests", "tests/e2e", "tests/e2e/run.py", "tests/bits/run.py"} - {folder}
             if folder in ALWAYS:
                 self.files[folder] = {folder}  # they name many files as data

@@ -263,7 +263,7 @@ namespace {
 
 using Operands = llvm::ArrayRef<compiler::CodeUnderCheck::Operand>;
 
-/// Writes zeros, with an unlimited allowed error, and additionally performs a forbidden deed.
+/// Writes zeros, with an unlimited allowed error, and additionally does something forbidden.
 class Mischief : public compiler::CodeUnderCheck {
 public:
   using Deed = std::function<void(kernel::FuncOp, Operands, const BatchView &)>;
