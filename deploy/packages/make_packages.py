@@ -119,7 +119,7 @@ def make_wheel_package(build, output, work):
     tree.bundle(made, build, elf.GLIBC | elf.CXX)
     library.rename(made.root / "libingot.so.0")
     tree.look_beside(made)
-    # From here on the tree is a folder of a Python environment.
+    # From here on, the tree is a folder of a Python environment.
     made.bundled = {f"ingot/{name}": file for name, file in made.bundled.items()}
     inside = tree.Tree(made.root.parent, made.bundled)
     information = inside.root / f"ingot-{version()}.dist-info"

@@ -10,9 +10,9 @@ using namespace mlir;
 using namespace ingot;
 using patterns::Driver;
 
-/// The maximum number of rounds in which the driver goes over a program until nothing changes …
+/// The maximum number of rounds in which the driver goes over a program until nothing changes.
 static constexpr int kMostRounds = 10;
-/// … and the maximum number of rewrites in one round. This is far more than a model has ops; patterns that
+/// The maximum number of rewrites in one round. This is far more than a model has ops; patterns that
 /// undo each other would otherwise never end.
 static constexpr int64_t kMostRewrites = 10'000;
 

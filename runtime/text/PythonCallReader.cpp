@@ -300,7 +300,7 @@ private:
     at = At::After;
   }
 
-  /// Whether `c` is one of the quotes that open a text, which are one or three.
+  /// Whether `c` is one of the one or three quotes that open a string.
   bool openQuotes(char c) {
     if (quotes == 0 || c != quote) {
       quotes = 0;
