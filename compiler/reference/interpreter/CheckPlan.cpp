@@ -388,7 +388,7 @@ static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider
       for (plan::StepOp step : programOf(plan).generateEntry().getBody().getOps<plan::StepOp>())
         if (step.getLayer() && int64_t(*step.getLayer()) == all[count - 1])
           return "layer " + std::to_string(all[count - 1]) + " (@" + step.getSection().str() +
-                 "), or the stages around it: ";
+                 "), or the sections around it: ";
   }
   return "";
 }

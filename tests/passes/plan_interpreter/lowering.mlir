@@ -10,7 +10,7 @@
 // 1. Gate and up exchanged.
 // RUN: %{lower} | sed 's/layer_weight<7>, #plan.layer_weight<8>/layer_weight<8>, #plan.layer_weight<7>/' | %{check} 2>&1 | FileCheck %s --check-prefix=GATE
 // GATE: error[E0883]: the plan's result differs from the model's
-// GATE: layer 0 (@layer), or the stages around it: @gate_up_0 of layer 0 is the first launch whose rows do not occur in the model, and may be the cause; logit 0 of row 0 of step 0 is
+// GATE: layer 0 (@layer), or the sections around it: @gate_up_0 of layer 0 is the first launch whose rows do not occur in the model, and may be the cause; logit 0 of row 0 of step 0 is
 
 // 2. The norm weight of another layer, in a step that the slice does not run.
 // RUN: %{lower} | sed 's/weights \[@blk.1.attn_norm, @blk.1.q/weights [@blk.0.attn_norm, @blk.1.q/' | %{check} 2>&1 | FileCheck %s --check-prefix=NORM
