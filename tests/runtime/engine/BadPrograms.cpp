@@ -156,7 +156,10 @@ std::vector<BadEngine> test::badPrograms() {
        "E0827",
        {},
        {},
-       dynamicEntries(DT_HASH, [](Elf64_Dyn &entry) { entry.d_un.d_val = 1 << 20; })},
+       [](std::vector<std::string> &segments) {
+         for (int64_t tag : {int64_t(DT_HASH), int64_t(DT_GNU_HASH)})
+           dynamicEntries(tag, [](Elf64_Dyn &entry) { entry.d_un.d_val = 1 << 20; })(segments);
+       }},
       {"elf_symbols_outside",
        "E0828",
        {},
