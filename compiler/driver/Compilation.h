@@ -89,11 +89,8 @@ private:
   KvCaches caches;
   std::optional<CodeCache> cache;
   CodeContext codeContext{
-      options,
-      threads,
-      cache,
-      [this](std::string what) { return diagnostics.compilerError(std::move(what)); },
-      timing};
+      options, threads, cache,
+      [this](std::string what) { return diagnostics.compilerError(std::move(what)); }, timing};
   /// The requested targets and their jobs.
   std::vector<std::pair<const CodeTarget *, std::unique_ptr<CodeJob>>> jobs;
   std::shared_ptr<import::Checkpoint> checkpoint;

@@ -9,9 +9,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "codegen/CachedCode.h"
 #include "compiler/engine/EngineWriter.h"
 #include "compiler/options/Options.h"
-#include "codegen/CachedCode.h"
 #include "dialects/kernel/KernelDialect.h"
 #include "passes/Target.h"
 
@@ -32,7 +32,7 @@ namespace ingot::compiler {
 struct CodeContext {
   const CompileOptions &options;
   int threads;
-  std::optional<CodeCache> &cache; ///< opened before code generation, if at all
+  std::optional<CodeCache> &cache;                 ///< opened before code generation, if at all
   std::function<Error(std::string)> compilerError; ///< E0490: an internal error
   mlir::TimingScope &timing;                       ///< of the compilation
 };
