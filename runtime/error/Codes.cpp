@@ -40,4 +40,17 @@ std::vector<std::string_view> nearestCodes(std::string_view code) {
   return codes;
 }
 
+std::string inLines(std::string_view text, size_t columns) {
+  std::string lines;
+  while (text.size() > columns) {
+    const size_t blank = text.rfind(' ', columns);
+    const size_t end = blank == text.npos ? text.find(' ') : blank;
+    if (end == text.npos)
+      break;
+    lines += std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(end + 1);
+  }
+  return lines + std::string(text) + "\n";
+}
+
 } // namespace ingot::errors

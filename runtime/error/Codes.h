@@ -7,6 +7,7 @@
 #include "runtime/error/Error.h"
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,5 +32,9 @@ bool isCode(std::string_view word);
 /// Returns the codes whose numbers are nearest to that of `code`, which has the form of one: the last
 /// one below and the first one above.
 std::vector<std::string_view> nearestCodes(std::string_view code);
+
+/// Breaks sentences at blanks into lines of at most `columns` bytes, each with a line feed at its end. A longer
+/// word has a line of its own.
+std::string inLines(std::string_view text, size_t columns);
 
 } // namespace ingot::errors

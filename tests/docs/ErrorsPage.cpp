@@ -3,7 +3,7 @@
 // Writes the codes of docs/errors.md from runtime/error/Codes.def: a heading for each section and each
 // code, so that a link can lead to `errors.md#e0505`.
 //===----------------------------------------------------------------------===//
-#include "runtime/error/Error.h"
+#include "runtime/error/Codes.h"
 #include "tests/docs/MadePage.h"
 
 #include <string>
@@ -13,19 +13,7 @@ using namespace ingot;
 
 namespace {
 
-/// Breaks sentences into lines that fit the page.
-std::string inLines(std::string_view text) {
-  constexpr size_t kColumns = 118;
-  std::string lines;
-  while (text.size() > kColumns) {
-    const size_t blank = text.rfind(' ', kColumns);
-    if (blank == text.npos)
-      break;
-    lines += std::string(text.substr(0, blank)) + "\n";
-    text.remove_prefix(blank + 1);
-  }
-  return lines + std::string(text) + "\n";
-}
+constexpr size_t kColumns = 118;
 
 /// Text of a row outside of backquotes, with the characters escaped that Markdown and HTML read.
 std::string escaped(std::string_view text) {
@@ -45,9 +33,10 @@ std::string section(std::string_view heading) { return "## " + std::string(headi
 std::string entry(std::string_view code, ExitCode exit, std::string_view title,
                   std::string_view cause, std::string_view remedy) {
   return "### " + std::string(code) + "\n\n" +
-         inLines("**" + escaped(title) + "** (exit code " + std::to_string(int(exit)) + "). " +
-                 escaped(cause)) +
-         "\n" + inLines(escaped(remedy)) + "\n";
+         errors::inLines("**" + escaped(title) + "** (exit code " + std::to_string(int(exit)) +
+                             "). " + escaped(cause),
+                         kColumns) +
+         "\n" + errors::inLines(escaped(remedy), kColumns) + "\n";
 }
 
 std::string codes(const std::string &) {

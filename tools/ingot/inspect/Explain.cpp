@@ -28,20 +28,7 @@ const char *nameOf(ExitCode exit) {
   return "";
 }
 
-/// Breaks sentences into lines of at most 80 characters.
-std::string inLines(std::string_view text) {
-  constexpr size_t kColumns = 80;
-  std::string lines;
-  while (text.size() > kColumns) {
-    const size_t blank = text.rfind(' ', kColumns);
-    const size_t end = blank == text.npos ? text.find(' ') : blank;
-    if (end == text.npos)
-      break;
-    lines += std::string(text.substr(0, end)) + "\n";
-    text.remove_prefix(end + 1);
-  }
-  return lines + std::string(text) + "\n";
-}
+constexpr size_t kColumns = 80;
 
 /// Prints the row of an error code. Errors: E0103.
 Result<int> explainCode(std::string code, bool json) {
@@ -67,8 +54,8 @@ Result<int> explainCode(std::string code, bool json) {
     return 0;
   }
   emit(std::string(entry->code) + ": " + std::string(entry->title) + "\n\n" +
-       inLines(entry->cause) + "\n" + inLines(entry->remedy) + "\nExit code " +
-       std::to_string(exit) + ": " + nameOf(entry->exit) + ".\n");
+       errors::inLines(entry->cause, kColumns) + "\n" + errors::inLines(entry->remedy, kColumns) +
+       "\nExit code " + std::to_string(exit) + ": " + nameOf(entry->exit) + ".\n");
   return 0;
 }
 
