@@ -5,12 +5,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "compiler/driver/EngineText.h"
-#include "compiler/driver/KvCaches.h"
-#include "compiler/driver/Listing.h"
 #include "compiler/driver/PassRuns.h"
-#include "compiler/driver/Progress.h"
-#include "compiler/driver/Recipe.h"
+#include "compiler/driver/emit/Listing.h"
+#include "compiler/driver/engine/EngineText.h"
+#include "compiler/driver/formats/KvCaches.h"
+#include "compiler/driver/formats/Recipe.h"
+#include "compiler/driver/report/Progress.h"
 #include "compiler/targets/CodeTarget.h"
 #include "passes/Passes.h"
 

@@ -14,11 +14,11 @@
 // with the IR of any phase (PhaseText.h).
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Compile.h"
-#include "compiler/driver/CachePlace.h"
 #include "compiler/driver/Compilation.h"
-#include "compiler/driver/EmitText.h"
-#include "compiler/driver/PhaseText.h"
-#include "compiler/driver/Remarks.h"
+#include "compiler/driver/emit/EmitText.h"
+#include "compiler/driver/engine/CachePlace.h"
+#include "compiler/driver/inputs/PhaseText.h"
+#include "compiler/driver/report/Remarks.h"
 #include "compiler/options/OutputPlace.h"
 #include "compiler/options/RecipeFile.h"
 

@@ -1,9 +1,9 @@
 //===- ModelPhases.cpp - From a checkpoint to fused lm ----------------------===//
 #include "compiler/driver/Compilation.h"
-#include "compiler/driver/OpenModel.h"
-#include "compiler/driver/PhaseText.h"
-#include "compiler/driver/ScaleRange.h"
-#include "compiler/driver/VerifyOnWeights.h"
+#include "compiler/driver/checks/VerifyOnWeights.h"
+#include "compiler/driver/formats/ScaleRange.h"
+#include "compiler/driver/inputs/OpenModel.h"
+#include "compiler/driver/inputs/PhaseText.h"
 #include "dialects/lm/ops/Experts.h"
 #include "dialects/lm/ops/Fused.h"
 #include "dialects/lm/ops/Layers.h"

@@ -2,7 +2,7 @@
 #include "compiler/driver/PassRuns.h"
 #include "compiler/crash/CrashContext.h"
 #include "compiler/driver/Compile.h"
-#include "compiler/driver/PlanChecks.h"
+#include "compiler/driver/checks/PlanChecks.h"
 #include "compiler/extend/KernelFile.h"
 #include "compiler/extend/PatternFile.h"
 #include "passes/Passes.h"

@@ -1,9 +1,9 @@
 //===- PassRuns.h - Pass pipelines with checks -------------------------------===//
 #pragma once
 
-#include "compiler/driver/Extensions.h"
-#include "compiler/driver/Intermediates.h"
-#include "compiler/driver/PassChecks.h"
+#include "compiler/driver/checks/PassChecks.h"
+#include "compiler/driver/emit/Intermediates.h"
+#include "compiler/driver/inputs/Extensions.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/Timing.h"

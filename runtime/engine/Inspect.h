@@ -146,8 +146,8 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
 /// more than the engine (tools/ingot/measure/PageFigures.h); may be empty.
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits,
                         std::string_view more = {});
-/// The listing of kernels that the compiler stored: JSON (compiler/driver/Listing.h), returned as stored in
-/// the file; may be empty.
+/// The listing of kernels that the compiler stored: JSON (compiler/driver/emit/Listing.h), returned as stored
+/// in the file; may be empty.
 std::string engineListing(const EngineFile &engine);
 /// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that reproduces the engine. Empty if its
 /// compiler did not store one.

@@ -36,7 +36,7 @@ std::string data(std::string_view id, std::string_view json) {
   return out + "</script>\n";
 }
 
-/// The segment of kind Ir (compiler/driver/Listing.h); empty if the compiler stored none.
+/// The segment of kind Ir (compiler/driver/emit/Listing.h); empty if the compiler stored none.
 std::string_view listing(const EngineFile &engine) {
   const auto &segments = *engine.table().segments();
   for (unsigned i = 0; i < segments.size(); ++i)

@@ -43,8 +43,8 @@ ELSEWHERE = {
     "runtime/server/api/TokenRoutes.cpp": {"E0520"},
     "runtime/engine/VerifyProgram.cpp": {"E0373", "E0820"},  # bad(condition ? … : …)
     "compiler/options/Compatibility.cpp": None,  # rows of the compatibility matrix: usage
-    "compiler/driver/MiscompileReducer.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
-    "compiler/driver/PlanChecks.cpp": {"E0432"},  # the name of a file
+    "compiler/driver/checks/MiscompileReducer.cpp": {"E0428", "E0432", "E0491"},  # codeOfChange(): the callers make the errors
+    "compiler/driver/checks/PlanChecks.cpp": {"E0432"},  # the name of a file
     "compiler/targets/DifferentialCheck.cpp": {"E0886", "E0890"},  # the name of a file
     "runtime/embed/include/ingot.hpp": {"E0507"},  # the error of C++ if C could not make one
     "python/src/ingot/_upstream.py": {"E0569"},  # of the child

@@ -1,5 +1,5 @@
 //===- CheckPackedTest.cpp - Wrongly packed weights are found ---------------===//
-#include "compiler/driver/CheckPacked.h"
+#include "compiler/driver/checks/CheckPacked.h"
 #include "compiler/pack/Pack.h"
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 //===- PlanChecksTest.cpp - A wrong plan is reported with the pass that made it ----===//
-#include "compiler/driver/PlanChecks.h"
+#include "compiler/driver/checks/PlanChecks.h"
 #include "compiler/targets/CodeTarget.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"

@@ -1,0 +1,29 @@
+//===- Recipe.h - Requested weight formats -----------------------------------===//
+#pragma once
+
+#include "compiler/driver/report/Diagnostics.h"
+#include "compiler/options/Options.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+namespace ingot::lm {
+class ModelOp;
+}
+
+namespace ingot::compiler {
+
+/// The globs of --recipe, and a check of the effect of --recipe and --quantize.
+class Recipe {
+public:
+  /// Errors: E0435: a line is not a glob.
+  static Result<Recipe> parse(const CompileOptions &options);
+
+  /// Reports the rules, and a --quantize, that have no effect. Errors: E0436: the whole recipe has no effect.
+  Result<void> holdAgainst(lm::ModelOp model, const CompileOptions &options,
+                           const Diagnostics &diagnostics) const;
+
+private:
+  std::vector<llvm::GlobPattern> globs;
+};
+
+} // namespace ingot::compiler
