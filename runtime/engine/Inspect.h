@@ -143,7 +143,7 @@ std::string inspectText(const EngineFile &engine, const MemoryLimits &limits);
 /// `ingot inspect E --json`: the same information, complete, with stable keys.
 std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
 /// `ingot inspect E --html F`: all of that as one self-contained page. `more`: JSON with figures that need
-/// more than the engine (tools/ingot/measure/PageFigures.h); may be empty.
+/// more than the engine (tools/ingot/inspect/PageFigures.h); may be empty.
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits,
                         std::string_view more = {});
 /// The listing of kernels that the compiler stored: JSON (compiler/driver/emit/Listing.h), returned as stored

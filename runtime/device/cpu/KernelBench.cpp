@@ -23,7 +23,7 @@ public:
   bool alive() override { return true; }
   Result<Limits> limits() override {
     return Limits{};
-  } // tools/ingot/measure/MachineLimits.h has them
+  } // tools/ingot/measure/roofline/MachineLimits.h has them
 
 private:
   std::vector<ResolvedLaunch> chosen(const Choice &choice) const;

@@ -1,9 +1,9 @@
 //===- Explain.cpp - ingot explain ----------------------------------------===//
-#include "tools/ingot/measure/Explain.h"
 #include "runtime/error/Codes.h"
 #include "tools/files/Json.h"
 #include "tools/ingot/command/Command.h"
 #include "tools/ingot/engines/EngineOptions.h"
+#include "tools/ingot/inspect/ExplainModel.h"
 #include "tools/terminal/Console.h"
 
 #include <cctype>

@@ -8,9 +8,9 @@
 #include "tools/ingot/engines/CompilerLibrary.h"
 #include "tools/ingot/engines/EngineOptions.h"
 #include "tools/ingot/inspect/Diff.h"
-#include "tools/ingot/measure/Experts.h"
-#include "tools/ingot/measure/PageFigures.h"
-#include "tools/ingot/measure/Roofline.h"
+#include "tools/ingot/inspect/Experts.h"
+#include "tools/ingot/inspect/PageFigures.h"
+#include "tools/ingot/measure/roofline/Roofline.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

@@ -18,9 +18,9 @@
 #include "tools/files/Json.h"
 #include "tools/ingot/command/Command.h"
 #include "tools/ingot/measure/KernelBatch.h"
-#include "tools/ingot/measure/KernelWork.h"
-#include "tools/ingot/measure/MachineLimits.h"
-#include "tools/ingot/measure/StepTime.h"
+#include "tools/ingot/measure/roofline/KernelWork.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
+#include "tools/ingot/measure/roofline/StepTime.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 
 #include "runtime/abi/Batch.h"
 #include "runtime/device/Executor.h"
-#include "tools/ingot/measure/KernelWork.h"
+#include "tools/ingot/measure/roofline/KernelWork.h"
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/engine/EngineFile.h"
-#include "tools/ingot/measure/Roofline.h"
+#include "tools/ingot/measure/roofline/Roofline.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 //===- SimulateFleet.cpp - See SimulateFleet.h ------------------------------===//
-#include "tools/ingot/measure/SimulateFleet.h"
+#include "tools/ingot/measure/simulate/SimulateFleet.h"
 
-#include "tools/ingot/measure/SimulationJson.h"
+#include "tools/ingot/measure/simulate/SimulationJson.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

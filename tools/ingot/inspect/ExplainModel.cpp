@@ -1,10 +1,10 @@
-//===- Explain.cpp - ingot explain ----------------------------------------===//
+//===- ExplainModel.cpp - ingot explain MODEL -----------------------------===//
 //
 // Launches and their costs come from the engine. The compiler reports its fusion decisions as remarks while
 // it makes an engine. The shape of a checkpoint is therefore compiled with dummy weights, and the remarks are
 // read.
 //===----------------------------------------------------------------------===//
-#include "tools/ingot/measure/Explain.h"
+#include "tools/ingot/inspect/ExplainModel.h"
 
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/GpuMachine.h"
@@ -15,7 +15,7 @@
 #include "tools/files/TemporaryFolder.h"
 #include "tools/ingot/engines/CompilerLibrary.h"
 #include "tools/ingot/engines/ModelName.h"
-#include "tools/ingot/measure/StepTime.h"
+#include "tools/ingot/measure/roofline/StepTime.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

@@ -13,9 +13,9 @@
 #include "tools/files/Json.h"
 #include "tools/ingot/command/Command.h"
 #include "tools/ingot/engines/EngineOptions.h"
-#include "tools/ingot/measure/SimulateFleet.h"
-#include "tools/ingot/measure/SimulationFiles.h"
-#include "tools/ingot/measure/SimulationJson.h"
+#include "tools/ingot/measure/simulate/SimulateFleet.h"
+#include "tools/ingot/measure/simulate/SimulationFiles.h"
+#include "tools/ingot/measure/simulate/SimulationJson.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

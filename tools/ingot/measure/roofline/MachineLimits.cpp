@@ -2,7 +2,7 @@
 //
 // Intrinsics are allowed here, because a probe measures instructions and is not one of our kernels.
 //===----------------------------------------------------------------------===//
-#include "tools/ingot/measure/MachineLimits.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
 
 #include "runtime/device/cpu/HostMemory.h"
 #include "tools/terminal/Console.h"

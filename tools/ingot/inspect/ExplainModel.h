@@ -1,4 +1,4 @@
-//===- Explain.h - The launches of a model and their fusion decisions -------===//
+//===- ExplainModel.h - The launches of a model and their fusion decisions ===//
 #pragma once
 
 #include "tools/ingot/engines/EngineCache.h"

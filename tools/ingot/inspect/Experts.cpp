@@ -1,5 +1,5 @@
 //===- Experts.cpp - See Experts.h -------------------------------------------===//
-#include "tools/ingot/measure/Experts.h"
+#include "tools/ingot/inspect/Experts.h"
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/Program.h"
 #include "tools/files/Json.h"

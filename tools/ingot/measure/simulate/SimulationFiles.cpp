@@ -1,5 +1,5 @@
 //===- SimulationFiles.cpp - See SimulationFiles.h -------------------------===//
-#include "tools/ingot/measure/SimulationFiles.h"
+#include "tools/ingot/measure/simulate/SimulationFiles.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 //===- StepTime.h - Predicted time of launches --------------------------------===//
 #pragma once
 
-#include "tools/ingot/measure/KernelWork.h"
-#include "tools/ingot/measure/MachineLimits.h"
+#include "tools/ingot/measure/roofline/KernelWork.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 //===- RooflineSvg.cpp - See RooflineSvg.h --------------------------------===//
-#include "tools/ingot/measure/RooflineSvg.h"
+#include "tools/ingot/measure/roofline/RooflineSvg.h"
 
 #include "tools/terminal/Console.h"
 

@@ -1,5 +1,5 @@
 //===- PageFigures.cpp - See PageFigures.h --------------------------------===//
-#include "tools/ingot/measure/PageFigures.h"
+#include "tools/ingot/inspect/PageFigures.h"
 
 #include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
@@ -7,7 +7,7 @@
 #include "runtime/engine/Program.h"
 #include "runtime/json/JsonText.h"
 #include "tools/ingot/engines/CompilerLibrary.h"
-#include "tools/ingot/measure/StepTime.h"
+#include "tools/ingot/measure/roofline/StepTime.h"
 
 #include <algorithm>
 #include <cmath>

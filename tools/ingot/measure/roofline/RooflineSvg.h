@@ -1,7 +1,7 @@
 //===- RooflineSvg.h - The roofline as one picture ------------------------===//
 #pragma once
 
-#include "tools/ingot/measure/MachineLimits.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
 
 #include <string>
 #include <vector>

@@ -5,17 +5,17 @@
 // that only moves activations finds them in a cache and may be faster than memory, so its fraction of the
 // limit may exceed 100 %.
 //===----------------------------------------------------------------------===//
-#include "tools/ingot/measure/Roofline.h"
+#include "tools/ingot/measure/roofline/Roofline.h"
 
 #include "runtime/engine/EngineFile.h"
 #include "runtime/engine/GpuMachine.h"
 #include "runtime/engine/Inspect.h"
 #include "tools/files/Files.h"
 #include "tools/files/Json.h"
-#include "tools/ingot/measure/KernelWork.h"
-#include "tools/ingot/measure/MachineLimits.h"
-#include "tools/ingot/measure/RooflineSvg.h"
-#include "tools/ingot/measure/StepTime.h"
+#include "tools/ingot/measure/roofline/KernelWork.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
+#include "tools/ingot/measure/roofline/RooflineSvg.h"
+#include "tools/ingot/measure/roofline/StepTime.h"
 #include "tools/terminal/Console.h"
 
 #include <algorithm>

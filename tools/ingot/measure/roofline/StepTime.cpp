@@ -1,5 +1,5 @@
 //===- StepTime.cpp - See StepTime.h --------------------------------------===//
-#include "tools/ingot/measure/StepTime.h"
+#include "tools/ingot/measure/roofline/StepTime.h"
 
 #include "runtime/engine/GpuMachine.h"
 

@@ -1,5 +1,5 @@
 //===- SimulationJson.cpp - See SimulationJson.h ----------------------------===//
-#include "tools/ingot/measure/SimulationJson.h"
+#include "tools/ingot/measure/simulate/SimulationJson.h"
 
 namespace ingot::cli {
 

@@ -1,5 +1,5 @@
 //===- KernelWork.cpp - See KernelWork.h -----------------------------------===//
-#include "tools/ingot/measure/KernelWork.h"
+#include "tools/ingot/measure/roofline/KernelWork.h"
 
 #include "runtime/abi/Routes.h"
 #include "runtime/engine/Program.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tools/ingot/engines/EngineOptions.h"
-#include "tools/ingot/measure/MachineLimits.h"
+#include "tools/ingot/measure/roofline/MachineLimits.h"
 
 namespace ingot::cli {
 
