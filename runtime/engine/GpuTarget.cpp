@@ -59,6 +59,23 @@ bool GpuTarget::runsOn(ComputeCapability gpu) const {
   return true;
 }
 
+std::string targetForGpu(ComputeCapability gpu) {
+  std::string found;
+  if (gpuTargetNamed(kPtxTarget)->runsOn(gpu))
+    found = kPtxTarget;
+  for (const GpuArch &arch : kArchitectures) // the last match is the newest
+    if (std::string name = "cuda:" + std::string(arch.name); gpuTargetNamed(name)->runsOn(gpu))
+      found = name;
+  return found;
+}
+
+std::string rebuildForGpu(ComputeCapability gpu) {
+  const std::string target = targetForGpu(gpu);
+  return target.empty() ? "give --device cpu: ingot compiles for GPUs from " +
+                              std::string(kArchitectures[0].name) + " on"
+                        : "rebuild it for this GPU: ingot compile MODEL -o E --target " + target;
+}
+
 std::string capabilityName(ComputeCapability capability) {
   return "sm_" + std::to_string(capability);
 }

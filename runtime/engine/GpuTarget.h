@@ -46,6 +46,12 @@ const GpuArch *gpuArchOf(std::string_view target);
 /// Parses a target name; nullopt for other names, including "cpu:avx2".
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name);
 
+/// The --target to recompile with for a GPU: of the newest listed architecture whose cubins it runs,
+/// or kPtxTarget. Empty for GPUs older than all of them.
+std::string targetForGpu(ComputeCapability gpu);
+/// What to do where an engine's code does not fit a GPU, as the third line of an error.
+std::string rebuildForGpu(ComputeCapability gpu);
+
 /// "sm_90".
 std::string capabilityName(ComputeCapability capability);
 

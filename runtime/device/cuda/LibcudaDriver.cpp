@@ -289,9 +289,7 @@ Result<Module> LibcudaDriver::load(std::span<const std::byte> image, const std::
     words = words.substr(0, words.find('\n'));
     return deviceError("E0717", "the GPU cannot load the code of " + what,
                        text(code) + (words.empty() ? "" : "; " + std::string(words)),
-                       "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
-                           runtime::capabilityName(info.capability) +
-                           (info.capability >= 90 ? "a" : "") + " -o E");
+                       runtime::rebuildForGpu(info.capability));
   }
   modules.push_back(module);
   return reinterpret_cast<Module>(module);
@@ -308,8 +306,7 @@ Result<Kernel> LibcudaDriver::find(Module module, const std::string &symbol, uin
     return deviceError("E0717", "kernel '" + symbol + "' needs more shared memory than the GPU has",
                        to_string(sharedBytes) + " bytes for a block, " + info.name + " has " +
                            to_string(info.sharedPerBlock),
-                       "rebuild it for this GPU: ingot compile MODEL --target cuda:" +
-                           runtime::capabilityName(info.capability) + " -o E");
+                       runtime::rebuildForGpu(info.capability));
   auto set = [&](int attribute, int value) {
     return check(call(cu.functionSet, function, attribute, value), "cuFuncSetAttribute");
   };

@@ -34,14 +34,15 @@ Result<PickedCode> pickGpuCode(const fb::Engine &engine, const DeviceInfo &devic
                  emulated ? "the engine has no code for the emulator"
                           : "the engine has no code for this GPU",
                  (emulated ? "" : device.name + " is " + own + "; ") + ("built for " + there),
-                 "rebuild it: ingot compile MODEL -o E --target " +
-                     (emulated ? "cuda-emulator:sm_90a"
-                               : "cuda:" + own + (device.capability >= 90 ? "a" : ""))};
-  if (bestTarget->kind == GpuTarget::Kind::Ptx)
+                 emulated ? "rebuild it: ingot compile MODEL -o E --target cuda-emulator:sm_90a"
+                          : runtime::rebuildForGpu(device.capability)};
+  if (bestTarget->kind == GpuTarget::Kind::Ptx) {
     best.remark = "the engine has no code for " + device.name + " (" + own +
-                  "): the driver is compiling its " + best.code->target()->str().substr(5) +
-                  " now; --target cuda:" + own + (device.capability >= 90 ? "a" : "") +
-                  " would be faster";
+                  "): the driver is compiling its " + best.code->target()->str().substr(5) + " now";
+    if (std::string faster = runtime::targetForGpu(device.capability);
+        faster != runtime::kPtxTarget)
+      best.remark += "; --target " + faster + " would be faster";
+  }
   return best;
 }
 

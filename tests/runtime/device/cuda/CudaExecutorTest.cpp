@@ -515,6 +515,15 @@ TEST_F(CudaExecutorTest, TakesPtxWhereNoCubinFits) {
     ;
 }
 
+TEST_F(CudaExecutorTest, ProposesNoTargetWhereOnlyPtxFits) {
+  fake.major = 10;
+  fake.minor = 3;
+  auto executor = open(path());
+  ASSERT_TRUE(executor);
+  EXPECT_EQ(executor->remark(), "the engine has no code for Fake GPU (sm_103): the driver is "
+                                "compiling its compute_80 now");
+}
+
 TEST_F(CudaExecutorTest, AnEngineOfGpuCodeAlone) {
   auto executor = open(writeFakeEngine("gpu-alone.ingot", withGpuProgram({"cuda:sm_90a"}, true)));
   ASSERT_TRUE(executor);
@@ -533,6 +542,7 @@ TEST_F(CudaExecutorTest, RefusesGpusThatItHasNoCodeFor) {
   EXPECT_EQ(executor.error().exit, ExitCode::Device);
   EXPECT_EQ(executor.error().why,
             "Fake GPU is sm_75; built for cpu:avx2, cuda:sm_90a, cuda:compute_80");
+  EXPECT_EQ(executor.error().fix, "give --device cpu: ingot compiles for GPUs from sm_80 on");
   EXPECT_EQ(fake.allocations, 0);
 }
 
