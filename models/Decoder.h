@@ -82,7 +82,7 @@ struct Xielu {
 
 struct Decoder;
 
-/// Replaces attention in mixing tokens.
+/// What mixes tokens in a layer without attention: `take` reads its weights, `emit` builds its ops.
 struct Mixer {
   void (*take)(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
   mlir::Value (*emit)(LayerEmitter &layer, mlir::Value normed, const Decoder &m);

@@ -8,14 +8,15 @@
 //     for each register tile of rows:
 //       S = q . K      [rows][128]  K is [d][32]: one fma chain per score, d ascending
 //       S = tanh(scale S / cap) with a soft-cap;  -inf where masked
-//       m' = max(m, c max S);  a = 2^(m-m');  P = 2^(c S - m')        c = log2(e) scale, or cap
+//       m' = max(m, c max S);  a = 2^(m-m');  P = 2^(c S - m')        c = log2(e) * (scale, or cap if soft-capped)
 //       l  = l a + sum P             16 partial sums, tree at the end
 //       o  = o a;  o += P_j V_j      [rows][d], j ascending
 //   y = o / l
 //
-// Why tiles are 12 rows by 2 vectors: a vector of an f16 cache is widened once for 12 products (and
-// also once in a tile that has fewer rows and therefore more vectors). Why blocks are four pages: a
-// softmax is a chain of 30 dependent instructions at any width, and o is rescaled once per block.
+// Why tiles are 12 rows by 2 vectors: a vector of an f16 cache is widened once and then used for 12
+// products. A tile with fewer rows has more vectors, and widens each of them once, too. Why blocks
+// are four pages: a softmax is a chain of 30 dependent instructions at any width, and o is rescaled
+// once per block.
 //
 // Why a token's bits are batch-invariant: blocks start at multiples of 128 in every chunk. A row's
 // numbers come from its own q, m, l and o only. A block (or a part of one) that is masked for a row

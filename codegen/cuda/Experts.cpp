@@ -16,18 +16,18 @@ static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
 
 // device/experts.cuh repeats these numbers.
 static constexpr int64_t kRouteWarps = 4, kCombined = 1024;
-static constexpr GpuLimits kMost = kGpuLimits;
 
 static std::string refusalOf(kernel::RoutesType type) {
-  if (type.getUsed() <= kMost.expertsUsed && type.getExperts() <= kMost.experts)
+  if (type.getUsed() <= kGpuLimits.expertsUsed && type.getExperts() <= kGpuLimits.experts)
     return "";
   return llvm::formatv("expects at most {0} of {1} experts for a token on GPUs, got {2} of {3}",
-                       kMost.expertsUsed, kMost.experts, type.getUsed(), type.getExperts());
+                       kGpuLimits.expertsUsed, kGpuLimits.experts, type.getUsed(),
+                       type.getExperts());
 }
 std::string ingot::codegen::cuda::refusalOf(kernel::RouteOp op) {
-  if (int64_t(op.getGroups()) > kMost.expertGroups)
+  if (int64_t(op.getGroups()) > kGpuLimits.expertGroups)
     return llvm::formatv("expects at most {0} groups of experts on GPUs, got {1}",
-                         kMost.expertGroups, op.getGroups());
+                         kGpuLimits.expertGroups, op.getGroups());
   return ::refusalOf(op.routesType());
 }
 std::string ingot::codegen::cuda::refusalOf(kernel::GroupRoutesOp op) {

@@ -141,7 +141,8 @@ void Answer::take(const ingot_output &output) {
     failed = send({&part, 1}, 0);
 }
 
-/// Returns the error of the final response, if it is one.
+/// Returns the error that the final response reports: a failure, or that the request was cancelled.
+/// Empty if the request succeeded.
 Outcome Answer::ending() const {
   if (failed)
     return failed;

@@ -14,7 +14,7 @@ using kernel::Extent;
 /// As in RowOpInterface::largestError.
 static constexpr double kErrorOfFiles = 4e-6;
 
-/// Why a value cannot be an operand of such an op; empty if it can.
+/// Why a value cannot be an operand of a user-supplied kernel; empty if it can.
 static std::string refusalOf(Value value) {
   if (isa<lm::BatchType>(value.getType()))
     return "";

@@ -34,11 +34,11 @@ using MakeWeight = llvm::function_ref<lm::WeightOp(llvm::ArrayRef<lm::WeightOp> 
 mlir::Value derive(mlir::PatternRewriter &rewriter, llvm::ArrayRef<mlir::Value> from,
                    llvm::StringRef role, lm::WeightType type, MakeWeight make);
 
-/// Adds a weight of that symbol after `like`, with its attributes, or returns the existing one.
 struct NewWeight {
   lm::WeightOp op;
-  bool isNew;
+  bool isNew; ///< false: a weight of that symbol existed
 };
+/// Adds a weight named `symbol` after `like`, with its attributes, or returns the existing one.
 NewWeight addWeight(lm::WeightOp like, llvm::StringRef symbol, lm::WeightType type);
 
 } // namespace ingot::patterns

@@ -33,7 +33,7 @@ namespace {
 
 constexpr size_t kMostCases = 64; // per section: runtime/engine/VerifyProgram.cpp
 
-/// Counts from `least` to `most`.
+/// The values that a count may have: `least` to `most`.
 struct Range {
   uint64_t least = 1, most = std::numeric_limits<uint64_t>::max();
 };

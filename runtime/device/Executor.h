@@ -44,13 +44,13 @@ public:
   /// bug of the caller); a device may fail with its own errors (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
 
-  /// Whether the device itself can draw the id of such a row, so that the row may be part of a step
-  /// that beginSampled() begins.
+  /// Whether the device itself can draw the id of a row with this sampling. Only then may the row be
+  /// part of a step that beginSampled() begins.
   virtual bool draws(const RowSampling &row) const {
     (void)row;
     return false;
   }
-  /// Maximum number of logits rows of such a step.
+  /// Maximum number of logits rows of a step that beginSampled() begins.
   virtual int64_t mostDrawnRows() const { return std::numeric_limits<int64_t>::max(); }
   /// Whether a second step may begin before the first has ended. Its batch then uses the id `~r`
   /// for the id that row r of the first step will yield.

@@ -54,7 +54,8 @@ public:
   /// Counts the routes that a launch has produced, if it is watched. The thread that ran its only
   /// work item calls this.
   void countRoutes(size_t launch, int64_t tokens);
-  /// Counts them in a copy of the routes that starts at their count. The launch is watched.
+  /// Like countRoutes(), from a copy of the routes that begins at `count` (abi/Routes.h). The launch must
+  /// be watched.
   void countSegments(size_t launch, const std::byte *fromCount);
   const std::vector<ExpertLoad> &expertLoads() const { return loads; }
 

@@ -57,10 +57,11 @@ public:
 
   /// Whether there is a snapshot after `pages` pages, by the names of a prefix.
   bool has(std::span<const PageName> names, int64_t pages) const { return find(names, pages) >= 0; }
-  /// The number of slots lacking for a sequence to begin there; 0 or less: none.
+  /// How many slots are lacking for a sequence to begin after `pages` pages; 0 or less: none.
   int64_t missing(std::span<const PageName> names, int64_t pages) const;
-  /// Begins a sequence of `tokens` in the sequence slot after `pages` pages of the prefix; 0: with zeros.
-  /// Requires that no slots are missing. Without names it leaves nothing in the cache.
+  /// Begins `sequence`, which is admitted with `tokens` tokens: from the snapshot after the first `pages`
+  /// pages of its prefix, or from zeros if `pages` is 0. Requires missing(names, pages) <= 0. Without names,
+  /// the sequence leaves no snapshots to the cache.
   void admit(int32_t sequence, std::span<const PageName> names, int64_t pages, int64_t tokens);
   /// After admit() with zeros: returns a slot for a snapshot that is loaded from the host instead.
   int32_t adopt(int32_t sequence);

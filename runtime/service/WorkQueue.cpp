@@ -17,8 +17,9 @@ void giveMemoryBack() {
 #endif
 }
 
-/// Bytes of a body. Reading a body takes some hundred times as much memory.
-constexpr size_t kMuch = 256 << 10;
+/// After work on a body of at least this many bytes, freed memory is returned to the system: reading
+/// a body takes about a hundred times its size.
+constexpr size_t kTrimFrom = 256 << 10;
 
 } // namespace
 
@@ -73,7 +74,7 @@ void WorkQueue::run(bool shortOnly) {
       // Out of memory. Destroying the work destroys its Responder, which then answers.
     }
     work.run = nullptr;
-    if (work.bytes >= kMuch)
+    if (work.bytes >= kTrimFrom)
       giveMemoryBack();
   }
 }

@@ -168,7 +168,8 @@ constexpr Prefix kNames[] = {
     {"thinker.lm_head.", "lm_head."},
 };
 
-/// The prefix of tensor names of such a model, and the name of its embedding after the prefix.
+/// For architectures that begin with `architecture`: the prefix of their tensors' names, which files of a base
+/// model lack, and the name of the embedding after the prefix.
 struct BaseModel {
   std::string_view architecture, prefix, embedding;
 };

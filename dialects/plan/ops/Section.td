@@ -14,7 +14,7 @@ def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTermi
   let extraClassDeclaration = [{
     /// Its cases in order. A section without cases yields one case that always runs.
     ::llvm::SmallVector<Case> cases();
-    /// The launches of such a step, in order, before or after the expansion of cases.
+    /// The launches that a step with these counts runs, in order, before or after the expansion of cases.
     ::llvm::SmallVector<LaunchOp> launchesIn(const StepCounts &counts);
   }];
 }

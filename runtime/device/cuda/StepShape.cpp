@@ -64,7 +64,7 @@ std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape)
 }
 
 std::optional<Launch> launchOf(const fb::Variant &variant, const StepShape &shape) {
-  constexpr uint64_t kMost[] = {0x7FFFFFFF, 65535, 65535};
+  constexpr uint64_t kMost[] = {0x7FFFFFFF, 65535, 65535}; // CUDA's largest grid in x, y and z
   Launch launch;
   launch.cluster = std::max(variant.cluster(), 1u);
   const fb::Extent *extents[] = {variant.x(), variant.y(), variant.z()};

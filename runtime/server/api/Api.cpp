@@ -266,7 +266,8 @@ static std::string openMetrics(std::string_view text) {
     std::string line(text.substr(0, end));
     text.remove_prefix(end + 1);
     if (line.starts_with("# ")) {
-      // HELP comes first. Both lines of a counter contain its name.
+      // A counter loses "_total" on its HELP line and on the TYPE line after it. A histogram keeps
+      // it. A HELP line does not say the type, so the line after it is read.
       const size_t name = line.find(' ', 2) + 1, last = line.find(' ', name);
       const bool total = line.substr(name, last - name).ends_with("_total");
       const bool type = line.starts_with("# TYPE");

@@ -104,7 +104,7 @@ public:
 
 using Handler = std::function<void(HttpRequest, std::shared_ptr<Responder>)>;
 
-/// Counts since the server started.
+/// Numbers of events since the server started.
 struct ServerStats {
   uint64_t accepted = 0, refused = 0, requests = 0, badRequests = 0, droppedSlow = 0;
   size_t connections = 0; ///< now

@@ -143,7 +143,8 @@ std::string today() {
 
 /// Makes prompts whose lengths are in the server's own tokens.
 Result<Prompts> makePrompts(const BenchServeOptions &options, const Target &target) {
-  // Both are short enough for any context.
+  // Words of two trial prompts, which fit any context. From their numbers of tokens, which the server
+  // reports, fit() derives how many tokens a prompt of any number of words has.
   constexpr int64_t kFew = 4, kMany = 36;
   auto few = tryOut(options, target, kFew);
   if (!few)
