@@ -307,10 +307,11 @@ Result<void> ProgramVerifier::maxima(const fb::Output *output) {
     return {};
   const uint64_t panels = (uint64_t(model.vocab()) + 31) / 32, bytes = (panels + 31) / 32 * 32 * 4;
   const fb::Buffer *rows = rowsOf(*output);
-  if (onGpu || output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
+  if (onGpu)
+    return bad("E0814", "it outputs maxima of logits, which only programs for CPUs do");
+  if (output->encoding() != fb::Encoding::F32 || !rows || rows->per_unit() != bytes)
     return bad("E0814", "its maxima of logits are in buffer " + to_string(output->buffer()) +
-                            ", which is not one of " + to_string(bytes) +
-                            " bytes per row, or its code is for GPUs");
+                            ", which is not one of " + to_string(bytes) + " bytes of f32 per row");
   return {};
 }
 
@@ -321,11 +322,12 @@ Result<void> ProgramVerifier::hidden(const fb::Output *output) {
   const bool planes = output->encoding() == fb::Encoding::Q8x2;
   const uint64_t bytes = uint64_t(planes ? q8x2RowBytes(width) : f32RowBytes(width));
   const fb::Buffer *rows = rowsOf(*output);
-  if (onGpu || !rows || rows->per_unit() < bytes ||
-      (!planes && output->encoding() != fb::Encoding::F32))
+  if (onGpu)
+    return bad("E0815", "it outputs hidden states, which only programs for CPUs do");
+  if (!rows || rows->per_unit() < bytes || (!planes && output->encoding() != fb::Encoding::F32))
     return bad("E0815", "its hidden states are in buffer " + to_string(output->buffer()) +
-                            ", which is not one of " + to_string(bytes) +
-                            " bytes per row or more, or its code is for GPUs");
+                            ", which is not one of at least " + to_string(bytes) +
+                            " bytes of f32 or q8x2 per row");
   return {};
 }
 
