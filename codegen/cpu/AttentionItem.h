@@ -50,8 +50,8 @@ protected:
   void forEachRow(llvm::function_ref<void(Value row, Value token, Value queryHead)> body);
   /// Loads q of a token and query head as vectors of 16, f32.
   Values loadQuery(Value token, Value queryHead);
-  /// Stores the initial state of a row: o is 0, m the largest score, times `unit`, and l the sum of weights. If the
-  /// op has sinks, m and l are the sink's score and `weight`, else kNoScore and zeros.
+  /// Stores the initial state of a row: o, m (the largest score so far, times `unit`) and l (the sum of weights). o is
+  /// 0. If the op has sinks, m is the sink's score and l is `weight`; otherwise m is kNoScore and l is 0.
   void startRow(Value row, Value queryHead, double unit, double weight);
 
   /// Returns the first position that some row of the item may see.

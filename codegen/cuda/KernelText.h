@@ -16,7 +16,7 @@ class KernelText {
 public:
   explicit KernelText(kernel::FuncOp kernel);
 
-  /// The smallest and the largest number of units of steps that launch the kernel.
+  /// The smallest and the largest number of units (tokens or logits rows) of a step that launches the kernel.
   int64_t leastCount() const { return least; }
   int64_t mostCount() const { return most; }
 

@@ -30,7 +30,7 @@ public:
   /// work again, for other steps.
   void offer(llvm::ArrayRef<mlir::Operation *> launches);
 
-  /// Emits an error for `owner` if a pattern of `file` rewrote what it must not, or if they never end.
+  /// Emits an error for `owner` if a pattern of `file` rewrote what it must not, or if its patterns never end.
   mlir::LogicalResult check(mlir::Operation *owner, llvm::StringRef file) const;
   /// Whether a rewrite was wrong by itself: what it erased is used, or what it requested is impossible.
   bool failed() const { return !erased.empty() || !run.failure.empty(); }

@@ -55,9 +55,9 @@ public:
   /// Whether a second step may begin before the first has ended. Its batch then uses the id `~r`
   /// for the id that row r of the first step will yield.
   virtual bool runsAhead() const { return false; }
-  /// Like step(), but endSampled() returns the id of each row instead of logits: the id that
-  /// sample/Sampler.h draws according to batch.sampling, or the one that `argmax` there finds if
-  /// that is null. On return, the batch belongs to the caller again.
+  /// Like step(), but endSampled() returns the id of each row instead of logits: the id that the
+  /// sampler (sample/Sampler.h) draws according to batch.sampling or, if that is null, the id that
+  /// its `argmax` finds. On return, the batch belongs to the caller again.
   virtual Result<void> beginSampled(const BatchView &batch) {
     (void)batch;
     assert(false && "draws() says no");
@@ -119,7 +119,7 @@ public:
   /// Number of host threads that work on a step.
   virtual int threads() const = 0;
 
-  /// Times launches in isolation; null if the device does not support it. Meanwhile the bench has
+  /// Measures launches in isolation; null if the device does not support it. Meanwhile the bench has
   /// the executor's memory to itself, and afterwards that memory holds no meaningful results.
   virtual std::unique_ptr<KernelBench> kernelBench() { return nullptr; }
 

@@ -13,8 +13,8 @@ namespace ingot::runtime {
 /// Benchmarks that time a single launch use it where a step has since reused the buffer.
 std::vector<std::byte> uniformRoutes(int64_t experts, int64_t used, int64_t tokens);
 
-/// Whether the launch computes the routes by which other launches find their rows. Such a launch is never
-/// left out of a step that is timed without it.
+/// Whether the kernel computes the routes by which other launches find their rows. Its launches run even in a
+/// step that is timed without this kernel, because the other launches need the routes.
 bool findsRoutes(const fb::Kernel &kernel);
 
 } // namespace ingot::runtime

@@ -30,8 +30,9 @@ enum class VerifyLevel { Table, Everything };
 /// Immutable and safe to share between threads.
 class EngineFile {
 public:
-  /// Errors: E0301 … E0380, E0387, E0801 … E0813 and E0507 (no memory), exit code 3. A symbolic
-  /// link to a regular file is followed; a pipe, device or folder is rejected without blocking.
+  /// Errors: E0301 … E0380, E0387, E0801 … E0861 (Verify.h) and E0507 (no memory), exit code 3. A
+  /// symbolic link to a regular file is followed; a pipe, device or folder is rejected without
+  /// blocking.
   static Result<std::shared_ptr<EngineFile>> open(const std::string &path,
                                                   VerifyLevel level = VerifyLevel::Table);
 

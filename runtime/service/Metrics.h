@@ -19,7 +19,7 @@
 
 namespace ingot::service {
 
-/// Counts of observations by upper bound.
+/// Numbers of observations by upper bound.
 class Histogram {
 public:
   /// `bounds` must ascend and outlive the histogram. +Inf is added.

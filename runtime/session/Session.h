@@ -198,7 +198,7 @@ public:
   Result<std::vector<int32_t>> encodeToFit(std::string_view text,
                                            PromptText kind = PromptText::Plain) const;
 
-  /// That error for a text of `bytes` bytes.
+  /// E0505 for a text of `bytes` bytes that has more ids than the context holds.
   Error tooLong(size_t bytes) const;
 
   static constexpr int32_t kMostChoices = 128;
@@ -243,7 +243,7 @@ public:
   /// Why the device failed, E07xx: every request in progress has ended as cancelled, and no other
   /// can be submitted. Null if it has not failed.
   const Error *failure() const;
-  /// Steps until every request has finished.
+  /// Runs steps until every request has finished.
   void runUntilDone();
   /// Whether `id` has taken part in a step.
   bool started(RequestId id) const;

@@ -26,7 +26,7 @@ enum class GrammarKind : uint8_t {
   Choice,     ///< a JSON array of strings, one of which must be the answer
 };
 
-/// Limits of sources: 64 KiB, nesting of 64, 2 s to compile.
+/// A trie of all tokens of a tokenizer.
 class Vocabulary {
 public:
   /// `vocab`: number of ids in the logits. `eos`: all ids that end an answer. The tokenizer must
@@ -79,7 +79,7 @@ std::string formatPattern(std::string_view format);
 class Grammar {
 public:
   /// Errors: E0625 (not a grammar of that kind; `why` has the library's message and the place),
-  /// E0622 (too large, too deep, or too slow to compile).
+  /// E0622 (over 64 KiB, nested more than 64 deep, too large, or not compiled within 1.5 s).
   static Result<std::shared_ptr<const Grammar>> compile(const Vocabulary &vocabulary,
                                                         GrammarKind kind, std::string_view source);
   ~Grammar();

@@ -10,13 +10,13 @@
 
 namespace ingot::compiler {
 
-/// Reads back one row from each of some of these panels (of all, if they are few), finding each number by its
-/// place (runtime/formats/WeightPlace.h), and checks it against the checkpoint's row within the format's
+/// Reads back one row from each of some of the panels in `packed` (of all, if they are few), finding each number
+/// by its place (runtime/formats/WeightPlace.h), and checks it against the checkpoint's row within the format's
 /// rounding. `first` is the first panel of `packed`; `name` is the weight's name, for the error. Errors:
 /// E0493, with the row and the first number that differs.
 Result<void> checkPacked(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                          std::span<const std::byte> packed, const std::string &name);
-/// Checks tiles in the same way.
+/// Checks the tiles in `packed` in the same way.
 Result<void> checkPacked(const import::RowSource &source, const FragmentLayout &layout,
                          int64_t first, std::span<const std::byte> packed, const std::string &name);
 

@@ -33,8 +33,8 @@ private:
   std::vector<std::optional<KvFormat>> asked; ///< by layer
 };
 
-/// Returns the values of --kv for such a program: first that of most layers, then those of others ("int4",
-/// "0-3,28-29=bf16"). Empty if the program has no cache.
+/// Returns the values of --kv that give the caches of this program: first that of most layers, then those of the
+/// other layers ("int4", "0-3,28-29=bf16"). Empty if the program has no cache.
 std::vector<std::string> kvWords(plan::ProgramOp program);
 
 } // namespace ingot::compiler

@@ -1,7 +1,7 @@
 //===- ScaleRange.h - Matrices that integer codes cannot hold -------------===//
 //
-// int8 and int4 have an f16 scale for each group. A value beyond 127 (8) times f16's largest number has no
-// valid scale. If a whole matrix is so small that its scales are among f16's smallest numbers, its codes have
+// int8 and int4 have an f16 scale for each group. A value beyond 127 (int4: 8) times f16's largest number
+// has no valid scale. If a whole matrix is so small that its scales are among f16's smallest numbers, its codes have
 // little precision. No trained model is like that, but a model whose scale was moved from one matrix to the
 // next is, and it would silently give nonsense.
 //===----------------------------------------------------------------------===//

@@ -111,7 +111,8 @@ public:
   std::vector<Tensor> tensors; ///< sorted by name; unique
   /// Blocks that predict tokens after the next one (DraftBlocks.h); not layers of the model.
   std::vector<Tensor> draftBlocks;
-  /// Tensors of the files that are in neither list (Wrapper.h), and the draft blocks; for reports.
+  /// For reports: tensors of the files that are neither in `tensors` nor in `draftBlocks` (Wrapper.h), and the
+  /// draft blocks.
   std::vector<LeftOut> leftOut;
   /// Further remarks for the user: weights that differ slightly from those in the files.
   std::vector<std::string> notes;

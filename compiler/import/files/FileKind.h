@@ -17,11 +17,13 @@ FileKind fileKind(const std::string &path);
 /// .json), so that the errors of a damaged file are reported.
 bool isCheckpointFile(const std::string &path);
 
-/// Files that people often have in place of a model: "a Git LFS pointer", and how to get the model. Returns
-/// null if the file is none of the known kinds.
+/// A kind of file that people often have in place of a model.
 struct OtherFile {
-  const char *start, *what, *fix;
+  const char *start; ///< its first bytes
+  const char *what;  ///< "a Git LFS pointer"
+  const char *fix;   ///< how to get the model
 };
+/// Returns the kind of a file with these bytes; null if it is none of the known kinds.
 const OtherFile *otherFile(std::string_view bytes);
 
 /// An error about a file of the wrong kind, reworded by otherFile if it recognises the file.

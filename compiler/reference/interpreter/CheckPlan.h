@@ -4,7 +4,7 @@
 // of a prompt and a continued sequence, and then a step of one token each. The checks compare
 //
 //   lm        and the plan without rounding   within kLargestWiringError: the wiring is as intended
-//   a plan    and that before planning        bit for bit, with rounding
+//   the plan  and that before planning        bit for bit, with rounding
 //   cases     greedy, drawn                   the ids are those of the mode logits, bit for bit
 //   counts    few units, many                 the logits of a row are the same, bit for bit (GPUs)
 //   steps     of layers outside the slice     use the model's weights and slots as the layer in the slice does

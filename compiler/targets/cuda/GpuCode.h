@@ -42,7 +42,7 @@ struct GpuCode {
 Result<GpuCode> addGpuCode(llvm::ArrayRef<kernel::FuncOp> kernels, const GpuCodeOptions &options,
                            fb::ProgramT &table, std::vector<SegmentSource> &segments);
 
-/// Compiles the code of such a target for the emulator: that of "cuda:sm_90a" as host code. E0460, E0462.
+/// Compiles the code of a GPU target, such as "cuda:sm_90a", as host code for the emulator. E0460, E0462.
 Result<std::string> codeForEmulator(llvm::ArrayRef<kernel::FuncOp> kernels,
                                     const std::string &target, const GpuCodeOptions &options);
 

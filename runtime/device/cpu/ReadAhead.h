@@ -25,8 +25,8 @@ public:
   /// Steps of up to this many tokens are bound by weights like those of one token, and use the
   /// choice made for one.
   static constexpr int64_t kFewTokens = 3;
-  /// Number of trials. It is even, and the first trial may find pages that have not been brought in
-  /// yet.
+  /// Number of trials. It is even, so that each launch uses both ways equally often, and more than
+  /// two, since the first trial may find pages that have not been brought in yet.
   static constexpr int kTrials = 16;
   /// The trial number of a step that is not a trial.
   static constexpr int kNoTrial = -1;

@@ -84,7 +84,7 @@ struct TensorRows {
 
   uint64_t rowBytes() const { return columns * (bf16 ? 2 : 1); }
 };
-/// The copy engine's description of such rows; passed to kernels by value.
+/// The copy engine's description of TensorRows; passed to kernels by value.
 struct alignas(64) TensorMap {
   std::byte opaque[128];
 };
@@ -122,7 +122,7 @@ public:
   virtual Result<Kernel> find(Module module, const std::string &symbol, uint32_t sharedBytes,
                               int carveout = kDriversCarveout) = 0;
 
-  /// Creates the tensor map of such rows. E0724.
+  /// Creates the tensor map of the rows. E0724.
   virtual Result<TensorMap> describe(const TensorRows &rows) = 0;
 
   /// `timed`: secondsBetween() may be called for it, which costs the device a little.

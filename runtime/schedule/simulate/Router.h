@@ -77,7 +77,7 @@ public:
 
   /// Chooses a replica and counts the request as sent; -1 if no replica accepts requests.
   int64_t send(std::span<const int32_t> prompt, int64_t session);
-  /// A request that was sent there has ended, successfully or not.
+  /// A request that was sent to `replica` has ended, successfully or not.
   void ended(size_t replica) { --replicas[replica].load; }
   /// Sets whether the replica accepts requests. Initially none does.
   void take(size_t replica, bool takes) { replicas[replica].takes = takes; }

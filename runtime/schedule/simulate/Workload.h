@@ -25,8 +25,8 @@ struct SimulatedRequest {
                             ///< none
   int64_t prefixTokens = 0; ///< at most promptTokens
   bool isLong = false;      ///< in the class of long prompts, whose times are reported separately
-  /// The request arrives `think` seconds after the answer to that earlier request, but not before `arrival`.
-  /// Its prompt begins with that request's prompt and answer, as far as promptTokens allows. -1: none.
+  /// Index of an earlier request; -1: none. This request arrives `think` seconds after the answer to that one, but
+  /// not before `arrival`. Its prompt begins with that one's prompt and answer, as far as promptTokens allows.
   int64_t follows = -1;
   double think = 0;
   int64_t session = -1; ///< id of the conversation; -1: none

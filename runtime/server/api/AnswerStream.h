@@ -88,10 +88,10 @@ protected:
   void event(std::string_view data, std::string_view name = "");
   /// Returns the beginning of OpenAI's completions and chats, up to their list: {"id":…,"choices":
   std::string listHead(std::string_view idPrefix, std::string_view object) const;
-  /// Returns the end of such a chunk, after its list: usage if requested.
+  /// Returns the end of a chunk that begins with listHead(), after its list: usage if requested.
   std::string chunkEnd() const;
-  /// Ends such a response: usage and [DONE] of a stream, or the whole response with its list of
-  /// choices.
+  /// Ends a response in this shape: usage and [DONE] of a stream, or the whole response with its
+  /// list of choices.
   void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
   StopCause stopOf(const service::Output &output) const;
