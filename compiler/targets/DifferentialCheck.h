@@ -68,8 +68,8 @@ public:
   virtual ~CodeUnderCheck() = default;
   /// "cpu:avx2".
   virtual std::string name() const = 0;
-  /// The number of ways in which a step of that batch may launch the kernel; each of them is run. 0: the
-  /// kernel is missing.
+  /// The number of ways in which a step of this batch may launch the kernel; each way is run. 0: the kernel
+  /// is missing.
   virtual size_t waysOf(kernel::FuncOp fn, const BatchView &batch) = 0;
   /// "qkv_0_t8" if there are several ways; else empty.
   virtual std::string nameOf(kernel::FuncOp fn, size_t way, const BatchView &batch) = 0;
@@ -79,7 +79,7 @@ public:
   /// The allowed difference, with `slack` times the op's bound, in addition to the rounding of its rows'
   /// encoding.
   virtual double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) = 0;
-  /// Tokens of the longest prompt that it is run on, enough for a second iteration of its loops over
+  /// Tokens of the longest prompt on which the code is run: enough for a second iteration of its loops over
   /// positions.
   virtual int64_t longestPrompt() const { return 0; }
   /// For inspecting a faulty kernel: its text, and the extension of a file for it (".s").
@@ -87,8 +87,8 @@ public:
   virtual std::string extension() const = 0;
 };
 
-/// Runs all of this code against one run of the plan interpreter, and returns the result of each. Covers all
-/// modes and specialisations of the plan. Errors: E0886 if a launch exceeds its bound; those of the
+/// Compares the code of each of `codes` with one run of the plan interpreter, and returns one result for each
+/// of them. Covers all modes and specialisations of the plan. Errors: E0886 if a launch exceeds its bound; those of the
 /// interpreter (E0889 for an unknown op).
 Result<std::vector<CodeAgreement>>
 checkKernels(mlir::ModuleOp plan, llvm::ArrayRef<CodeUnderCheck *> codes, double slack);

@@ -1,5 +1,5 @@
 //===- KernelTypes.td - Dialect, attributes and types of kernel -----------===//
-// Also the base classes of the ops, and operand classes that declare how a launch accesses memory.
+// The file also has the base classes of the ops, and operand classes that declare how a launch accesses memory.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELTYPES_TD
 #define INGOT_DIALECTS_KERNEL_KERNELTYPES_TD

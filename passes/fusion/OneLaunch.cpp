@@ -1,7 +1,7 @@
 //===- OneLaunch.cpp - See OneLaunch.h ------------------------------------===//
 //
-//   matmul    projections of one input, one result each; or one or two projections followed by elementwise
-//             ops, one result
+//   matmul    projections of one input with a result each, or one or two projections followed by elementwise
+//             ops with one result
 //   rows      elementwise ops, norms of whole rows, a leading selection of rows
 //
 // The rules are those of SectionLowering: lowerMatmul, lowerRowwise.

@@ -101,8 +101,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       return remarkMissed(head, kPattern, "the projection " + shape.refused);
 
     OpBuilder b(&program.getBody().front(), program.getBody().front().begin());
-    // Both outlive the step: the consumer of the keys resets them for the next step, and the host reads the
-    // maxima.
+    // Keys and maxima outlive the step: the consumer of the keys resets them for the next step, and the host
+    // reads the maxima.
     auto addOutput = [&](plan::OutputRole role, plan::Encoding encoding, StringRef name,
                          ActivationType type) -> LaunchOperand {
       plan::BufferOp::create(b, head.getLoc(), name, plan::BufferClass::PerRow,

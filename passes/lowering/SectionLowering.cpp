@@ -238,8 +238,8 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
   if (llvm::any_of(linears, [&](lm::LinearOp linear) { return linear.getX() != x; }))
     return top->emitOpError("expects projections of one input");
 
-  // If elementwise ops follow, all linears belong to one segment (two: a gated pair); else each result has
-  // its own segment.
+  // If elementwise ops follow, all linears belong to one segment (two linears are a gated pair). Otherwise
+  // each result has a segment of its own.
   bool single = ops.size() > linears.size() || linears.size() == 1;
   if (single && top->getNumResults() != 1)
     return top->emitOpError("expects one result of a projection and its epilogue");
@@ -278,7 +278,7 @@ LogicalResult SectionLowering::lowerMatmul(Operation *top, ArrayRef<Operation *>
     for (Value read : list)
       operands.push_back(operand(read));
 
-  // outputs: in place of a residual whose last use this is, if it is f32; else a new buffer. Each output
+  // outputs: each replaces an f32 residual that is not used after this, or has a new buffer. Each output
   // value needs a whole row of x, so no output replaces x.
   size_t firstOutput = operands.size();
   for (auto [s, read] : llvm::enumerate(aux)) {
@@ -440,7 +440,7 @@ static Value readByHead(Value logits) {
   return {};
 }
 
-/// The rows before their columns were permuted for the head; the same rows if they were not.
+/// The rows before their columns were permuted for the head; `rows` itself if they were not permuted.
 static Value beforeOrder(Value rows) {
   auto made = dyn_cast<OpResult>(beforeRounding(rows));
   auto permute = made ? inside(made).getDefiningOp<lm::PermuteOp>() : lm::PermuteOp();

@@ -36,7 +36,7 @@ static std::optional<int64_t> firstOfRun(const RowOrder &order) {
   return order.first;
 }
 
-/// Why a weight's numbers cannot be multiplied this way, or "".
+/// Why a weight's numbers cannot be multiplied by a vector along this axis; "" if they can be.
 static StringRef whyNot(WeightOp weight, WeightOp vector, Axis axis) {
   if (weight.getValues() || !weight.getType().numeric().isFloat() ||
       (weight.getStored() && !weight.getStored()->format().isFloat()))

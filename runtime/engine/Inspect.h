@@ -6,8 +6,9 @@
 //   arena   = bytes_fixed + bytes_per_token * max-batch-tokens + bytes_per_row * logits rows
 //   KV      = bytes_per_page * pages,   pages = max-seqs * ceil(context / page_tokens)
 //                                       or as many as fit into --kv-memory
-//             likewise for each group of layers with a window of its own, whose pages are those
-//             of a window and a step (KvGroup.h); --kv-memory is split in that proportion
+//             for each group of layers with the same window; where it is shorter than the context, a
+//             sequence has pages for a window and a step (KvGroup.h) instead. --kv-memory is divided
+//             among the groups in proportion to the pages that one sequence has in each
 //   state   = bytes_per_slot * slots, for engines with fixed states (slotsFor)
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step

@@ -82,9 +82,9 @@ struct RequestSettings {
   /// If it is not None, no ids are drawn and the result is Completion::embedding; maxTokens is
   /// ignored.
   Pooling pooling = Pooling::None;
-  /// Search instead of sampling: the answers that are likeliest as a whole, returned at the end,
-  /// best first; or one answer that does not repeat itself. Of `sampling`, only logitBias and
-  /// topLogprobs are used. At most one of the two may be set.
+  /// Search instead of sampling. `beams`: the answers that are likeliest as a whole, returned at the
+  /// end, best first. `contrastive`: one answer that does not repeat itself. Of `sampling`, only
+  /// logitBias and topLogprobs are used. At most one of the two searches may be set.
   std::optional<BeamParams> beams;
   std::optional<ContrastiveParams> contrastive;
   /// The grammar that the answer must match; requires a tokenizer. Null: any text.

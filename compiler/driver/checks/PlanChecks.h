@@ -2,8 +2,8 @@
 //
 // After lowering, the plan interpreter (compiler/reference/interpreter) takes over from the reference
 // interpreter. The finished plan is checked against the model and against a copy of the freshly lowered plan.
-// Only if that fails are the passes in between examined: they run once more over the model, and the plan is
-// checked after each.
+// Only if a check fails are the passes in between examined: they run once more over the model, and the plan is
+// checked after each pass.
 //===----------------------------------------------------------------------===//
 #pragma once
 

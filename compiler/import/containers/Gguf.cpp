@@ -298,8 +298,8 @@ Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
 }
 
 /// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h).
-/// Only the space that the tensors of a file occupy shows this. E0845: both sizes would fill the space, or
-/// tensors of both sizes occur.
+/// Only the space that the tensors of a file occupy shows the size of the blocks. E0845: it fits blocks of both
+/// sizes or of neither, or tensors of both sizes occur.
 Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
                        const std::string &path) {
   const Record *narrow = nullptr, *wide = nullptr, *open = nullptr, *none = nullptr;

@@ -137,8 +137,8 @@ struct Place {
   int64_t row = 0, group = 0;
 };
 
-/// The version in which all zero points of a matrix are the middle of its codes. Empty if they are not; `odd`
-/// is then the first place that shows it.
+/// The version in which all zero points of a matrix are the middle of its codes. Empty if there is none; `odd`
+/// is then the first place whose zero point differs.
 std::optional<Version> versionIfSymmetric(const Matrix &matrix, Place &odd) {
   const int middle = 1 << (matrix.ints.bits - 1), first = matrix.storedZero(0, 0);
   odd = {};

@@ -104,7 +104,7 @@ public:
   virtual Result<std::byte *> allocateHost(uint64_t bytes) = 0;
   virtual void releaseHost(std::byte *memory) = 0;
 
-  // These are queued. Host memory must stay unchanged until the copy is done.
+  // The calls up to record() are queued. Host memory must stay unchanged until its copy is done.
   virtual Result<void> copyToDevice(Address to, const void *from, uint64_t bytes) = 0;
   virtual Result<void> copyToHost(void *to, Address from, uint64_t bytes) = 0;
   virtual Result<void> copyOnDevice(Address to, Address from, uint64_t bytes) = 0;

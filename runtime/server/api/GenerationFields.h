@@ -30,8 +30,8 @@ struct Generation {
   bool llamaCpp = false;        ///< a path of llama.cpp: its formats, with n_probs
   bool timingsPerToken = false; ///< llama.cpp's: timings in each event of a stream
   int64_t keepPrompt = -1;      ///< number of ids to keep, from the end of the prompt; -1: all
-  /// Where a chat's reasoning goes: into a field of its own; likewise, but as one piece of a
-  /// stream; into the content, with its marks; or nowhere.
+  /// Where a chat's reasoning goes: into a field of its own (InOnePiece: sent whole, even in a
+  /// stream); into the content, with its marks; or nowhere.
   enum class Reasoning : uint8_t { Apart, InOnePiece, InContent, Hidden };
   Reasoning reasoning = Reasoning::Apart;
   int apiKey = -1;                                ///< http::HttpRequest::apiKey

@@ -19,7 +19,7 @@ static ChatInput readChat(Call &call) {
   return readChat(call, /*mayContinue=*/call.request->path == "/apply-template");
 }
 
-/// Writes llama.cpp's piece: a list of bytes if they are not valid text on their own.
+/// Writes llama.cpp's piece: the text of a token, or a list of its bytes if they are not valid UTF-8.
 static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
   json.open('{').key("id").value(id).key("piece");
   if (text::replaceInvalidUtf8(bytes) == bytes) {

@@ -25,8 +25,8 @@ struct Target {
   std::string authority; ///< from an absolute target (http://HOST/…), else empty
 };
 /// Splits and decodes the target of a request line. Returns nullopt if it is malformed: it has
-/// bytes that are not visible ASCII, a bad %XX or one that decodes to a control byte, or it is not
-/// in origin, absolute or asterisk form.
+/// bytes that are not visible ASCII, a %XX that is bad or stands for a control byte, or a form
+/// other than origin, absolute and asterisk.
 std::optional<Target> parseTarget(std::string_view target);
 
 /// Returns whether the text can be "HOST", "HOST:PORT" or "[V6]:PORT".
