@@ -36,7 +36,7 @@ static std::string kernelText(const NumericFormat &format, const char *kind, int
          ") { kernel.matmul %x : " + x + " weights(%w" +
          (pair ? ", %v : " + w + ", " + w : " : " + w) + ") outs(%y : " + y +
          ") attributes {aux_counts = array<i64: 0>, extent = #kernel.extent<tokens>" +
-         (pair ? ", gated" : "") +
+         (pair ? ", gated" : "") + (format.isFloat() ? ", fast_float" : "") +
          (schedule.empty() ? "" : ", schedule = #kernel.schedule<" + schedule + ">") +
          "} {\n^bb0(%acc: f32" +
          (pair ? std::string(", %up : f32): ") + kSiluMul : "): kernel.yield %acc : f32") +
@@ -70,7 +70,8 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
   const NumericFormat &format = numericFormat(id);
   int64_t perRow = panelLayout(id, 32, k).bytes() / 32,
           n = roundUp((settings.megabytes << 20) / perRow, 32), small = 1536;
-  KernelModule module(kernelText(format, settings.kind, n, k, settings.schedule, settings.pair));
+  const char *kind = format.isFloat() ? "f32" : settings.kind;
+  KernelModule module(kernelText(format, kind, n, k, settings.schedule, settings.pair));
   if (settings.spills) {
     auto text = printKernel(module, *settings.isa, CodeText::Assembly);
     if (settings.print && succeeded(text))
@@ -88,14 +89,13 @@ static void measure(WeightFormat id, int64_t k, const Settings &settings) {
     return;
   }
   RandomWeight w(id, n, k, 1), v(id, settings.pair ? n : small, k, 2);
-  bool quantised = settings.kind[0] == 'q';
+  bool quantised = kind[0] == 'q';
   Buffer<float> rows = randomRows(512, k, 2),
                 y(std::max(512 * small, std::ranges::max(settings.tokens) * n));
   Buffer<char> q8 = quantizeRows(rows, 512, k);
   void *x = quantised ? static_cast<void *>(q8.data()) : rows.data();
   LoadedKernels code(module, *settings.isa);
-  KernelModule prefillModule(
-      kernelText(format, settings.kind, small, k, settings.schedule, settings.pair));
+  KernelModule prefillModule(kernelText(format, kind, small, k, settings.schedule, settings.pair));
   LoadedKernels prefill(prefillModule, *settings.isa);
   printf("%-9s %s K=%-5ld decode", format.name.data(), settings.isa->name.data(), k);
   double work = settings.pair ? 2 : 1, bytes = work * double(w.layout.bytes());
