@@ -34,11 +34,6 @@ LIST = HERE / "bits.json"
 PROMPTS = (1, 17, 40, 53)  # number of ids of each
 
 
-def levels():
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    return ["avx2", "avx512"] if {"avx512_vnni", "avx512_bf16", "avx512vbmi"} <= set(flags.split()) else ["avx2"]
-
-
 def digest(data):
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
@@ -59,12 +54,12 @@ class Run:
         return f"{self.level}, {self.options[1]} threads, steps of {self.options[3]}, {self.sequences} sequences"
 
 
-def ways(case, long):
+def ways(case, levels, long):
     if case.emulator:
         return [Run("emulator", 2, 64, 4)]
-    runs = [Run("avx2", 2, 64, 4), Run(levels()[-1], 1, 33, 3)]
+    runs = [Run("avx2", 2, 64, 4), *(Run(level, 1, 33, 3) for level in levels[1:] or levels)]
     if long and case.model != "gemma3":  # a row of its logits is a megabyte
-        runs += [Run(level, threads, tokens, sequences) for level in levels() for threads, tokens, sequences in ((2, 16, 1), (1, 7, 4))]
+        runs += [Run(level, threads, tokens, sequences) for level in levels for threads, tokens, sequences in ((2, 16, 1), (1, 7, 4))]
     return runs
 
 
@@ -101,11 +96,12 @@ def computed(ingot, case, model, long):
     if path is None:
         raise Skip(f"{model.name} is not on this machine")
     engine = ingot.work / "engine.ingot"
-    target = () if case.emulator else ("--target", "cpu" if len(levels()) > 1 else "cpu:avx2")
+    target = () if case.emulator else ("--target", "cpu" if len(ingot.host_levels()) > 1 else "cpu:avx2")
     ingot("compile", path, "-o", engine, "--quiet", "-j", 1, *target, *model.compile, *case.options)
+    levels = [] if case.emulator else ingot.levels(engine)
     length, new = (40, 3) if case.emulator else (model.positions - 8, 8)
     seen = {}
-    for number, run in enumerate(ways(case, long)):
+    for number, run in enumerate(ways(case, levels, long)):
         found = {"logits": logits(ingot, engine, model, run, length),
                  "greedy": answers(ingot, engine, model, run, new, "--greedy"),
                  "drawn": answers(ingot, engine, model, run, new, "--temp", 0.9, "--top-k", 50, "--top-p", 0.95, "--seed", 5)}

@@ -122,7 +122,7 @@ def add(suite, ingot, long):
     def logits(model, *options):
         engine = ingot.work / "fp8.ingot"
         ingot("compile", model, "-o", engine, "--quiet", *options)
-        return [tiny.logits(ingot, engine, IDS, isa) for isa in tiny.levels(ingot)]
+        return [tiny.logits(ingot, engine, IDS, isa) for isa in ingot.levels(engine)]
 
     for layout in LAYOUTS:
         def check(layout=layout):

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -90,6 +91,16 @@ class Ingot:
         shown = " ".join(command)[:300]
         assert done.returncode == code, f"{shown}\nexit code {done.returncode}, expected {code}\n{done.stderr[-2000:]}"
         return done
+
+    def host_levels(self):
+        """The CPU levels of the target `cpu` that this machine runs, from worst to best."""
+        runs = re.findall(r"\w+", self("--version").stdout.partition("this machine runs")[2])
+        return [level for level in ("avx2", "avx512", "amx") if level in runs]
+
+    def levels(self, engine):
+        """Those of them that an engine has code for."""
+        targets = {target["target"] for program in self.json("inspect", engine)["programs"] for target in program["targets"]}
+        return [level for level in self.host_levels() if f"cpu:{level}" in targets]
 
     def json(self, *arguments):
         return json.loads(self(*arguments, "--json").stdout)

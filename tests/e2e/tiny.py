@@ -19,11 +19,6 @@ def config_of(folder):
     return (folder / "config.json").read_text() if (folder / "config.json").exists() else ""
 
 
-def levels(ingot):
-    features = pathlib.Path("/proc/cpuinfo").read_text()
-    return ["avx2", "avx512"] if {"avx512_vnni", "avx512_bf16", "avx512vbmi"} <= set(features.split()) else ["avx2"]
-
-
 def logits(ingot, engine, ids, isa):
     out = ingot.work / "tiny.npy"
     ingot("logits", engine, "--ids", ",".join(map(str, ids)), "--out", out, "--isa", isa)
@@ -41,13 +36,13 @@ def add(suite, ingot, long):
 
         def exact():
             ingot("compile", model, "-o", engine, "--precision", "exact", "--quiet")
-            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in levels(ingot))
+            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in ingot.levels(engine))
             assert worst <= 1e-4, f"largest difference from HF {worst:.2e}, allowed 1e-4"
             return f"largest difference from HF {worst:.1e}"
 
         def fast():
             ingot("compile", model, "-o", engine, "--quiet")
-            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in levels(ingot))
+            worst = max(abs(logits(ingot, engine, ids, isa) - expected).max() for isa in ingot.levels(engine))
             assert worst <= 0.5 * expected.std(), f"largest difference {worst:.2f}, logits deviate {expected.std():.2f}"
             return f"largest difference {worst:.1e}"
 
@@ -55,7 +50,7 @@ def add(suite, ingot, long):
             remarks = []
             for kind, share in (("int8", 0.2), ("int4-g32", 1.5), ("int4-g64", 1.5), ("int4-g128", 1.5), ("fp8", 0.2)):
                 ingot("compile", model, "-o", engine, "--quantize", kind, "--quiet")
-                got = [logits(ingot, engine, ids, isa) for isa in levels(ingot)]
+                got = [logits(ingot, engine, ids, isa) for isa in ingot.levels(engine)]
                 assert all(numpy.array_equal(got[0], other) for other in got), f"{kind}: levels differ"
                 mean = abs(got[0] - expected).mean()
                 assert mean <= share * expected.std(), f"{kind}: mean difference {mean:.2f}, logits deviate {expected.std():.2f}"

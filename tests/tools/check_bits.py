@@ -48,6 +48,10 @@ if arguments[0] == "logits":
     open(arguments[arguments.index("--out") + 1], "wb").write(b"\\x93NUMPY\\x01\\x00" + struct.pack("<H", len(head)) + head + bytes(4 * 331 * count("--ids-file")))
 elif arguments[0] == "compile":
     open(arguments[arguments.index("-o") + 1], "w").write("engine")
+elif arguments[0] == "--version":
+    print("ingot 0, this machine runs avx2")
+elif arguments[0] == "inspect":
+    print(json.dumps({{"programs": [{{"targets": [{{"target": "cpu:avx2"}}]}}]}}))
 elif arguments[0] == "score":
     print(json.dumps({{"nll": [0.5] * count("--ids-file")}}))
 else:
