@@ -141,29 +141,40 @@ private:
 };
 } // namespace
 
+static bool gainsFromAmx(kernel::FuncOp kernel) {
+  auto matmul = dyn_cast<kernel::MatmulOp>(kernel.anchor());
+  return matmul && usesAmx(matmul, kAmx);
+}
+
+bool ingot::codegen::cpu::gainFromAmx(ArrayRef<kernel::FuncOp> kernels) {
+  return llvm::any_of(kernels, gainsFromAmx);
+}
+
 FailureOr<std::vector<char>> ingot::codegen::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
                                                                  const Isa &isa,
                                                                  const CodegenOptions &options) {
   // What determines an object: the kernel as the generators read it, and the level with its LLVM CPU and features.
   struct Job {
     std::vector<std::string> key;
+    const Isa *isa;
     kernel::FuncOp kernel;
     std::string *object;
     std::string name, problem;
     bool failed = false;
   };
-  const std::string level =
-      ("cpu:" + llvm::Twine(isa.name) + " " + isa.cpu + " " + isa.features).str();
   std::vector<std::string> objects(kernels.size());
   std::vector<Job> jobs; // kernels that are not in the cache
   for (size_t i = 0; i < kernels.size(); ++i) {
     kernel::FuncOp kernel = kernels[i];
-    std::vector<std::string> key{level, textOf(kernel)};
+    // Without AMX instructions, a kernel is the same as at avx512, also in the cache.
+    const Isa &own = isa.amx && !isa.emulated && !gainsFromAmx(kernel) ? kAvx512 : isa;
+    std::string level = ("cpu:" + llvm::Twine(own.name) + " " + own.cpu + " " + own.features).str();
+    std::vector<std::string> key{std::move(level), textOf(kernel)};
     auto known = options.cache ? options.cache->lookup(key) : std::nullopt;
     if (known)
       objects[i] = std::move(*known);
     else
-      jobs.push_back({std::move(key), kernel, &objects[i], kernel.getSymName().str(), ""});
+      jobs.push_back({std::move(key), &own, kernel, &objects[i], kernel.getSymName().str(), ""});
   }
   auto report = [&](llvm::StringRef kernel) {
     if (options.underWay)
@@ -178,7 +189,7 @@ FailureOr<std::vector<char>> ingot::codegen::cpu::compileKernels(ArrayRef<kernel
       Job &job = jobs[i];
       report(job.name);
       FailureOr<std::string> object =
-          place.compile(job.key.back(), isa, CodeForm::Object, job.problem, timing);
+          place.compile(job.key.back(), *job.isa, CodeForm::Object, job.problem, timing);
       job.failed = failed(object);
       if (!job.failed)
         *job.object = std::move(*object);

@@ -45,6 +45,9 @@ mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp>
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
 
+/// Returns whether any kernel has other code at level amx than at avx512.
+bool gainFromAmx(llvm::ArrayRef<kernel::FuncOp> kernels);
+
 /// Stages of a kernel that can be printed: the generated MLIR, LLVM IR after optimisation, assembly.
 enum class CodeText { Mlir, Llvm, Assembly };
 mlir::FailureOr<std::string> printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text);

@@ -42,6 +42,8 @@ kernel::KernelShape matmulShape(kernel::MatmulOp op);
 
 /// These return the bytes of the thread's scratch memory that the emitted code uses, enough for every ISA level.
 int64_t matmulScratchBytes(kernel::MatmulOp op);
+/// Returns whether AMX multiplies any of the weights at this level.
+bool usesAmx(kernel::MatmulOp op, const Isa &isa);
 int64_t rowwiseScratchBytes(kernel::RowwiseOp op);
 int64_t ropeAppendScratchBytes(kernel::RopeAppendOp op);
 int64_t attentionScratchBytes(kernel::AttentionOp op);

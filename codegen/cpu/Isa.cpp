@@ -4,7 +4,7 @@
 using namespace ingot::codegen::cpu;
 
 std::span<const Isa *const> ingot::codegen::cpu::allIsas() {
-  static constexpr const Isa *all[] = {&kAvx2, &kAvxVnni, &kAvx512Vnni, &kAvx512};
+  static constexpr const Isa *all[] = {&kAvx2, &kAvxVnni, &kAvx512Vnni, &kAvx512, &kAmx};
   return all;
 }
 

@@ -4,8 +4,9 @@
 //   avxvnni      the same with vpdpbusd
 //   avx512vnni   x86-64-v4: 32 registers of 16 lanes; vpdpbusd
 //   avx512       the same with vdpbf16ps, and VBMI's byte permutes
+//   amx          the same with AMX tiles for bf16
 //
-// avxvnni and avx512vnni compute the same bits as avx2. avx512 differs where bf16 matrices are multiplied.
+// avxvnni and avx512vnni compute the same bits as avx2. avx512 and amx differ where bf16 matrices are multiplied.
 // Generators choose instructions only by this table, since the machine that compiles need not be one
 // that runs the kernels.
 //===----------------------------------------------------------------------===//
@@ -20,6 +21,9 @@ namespace ingot::codegen::cpu {
 /// How the target multiplies u8 by s8 and sums products into int32 lanes.
 enum class DotKind : uint8_t { Vpdpbusd, Pmaddubsw };
 
+/// A tile register of AMX holds this many tokens by this many values of K, or these values of K by 16 rows.
+constexpr int64_t kAmxTokens = 16, kAmxK = 32;
+
 struct Isa {
   std::string_view name;     ///< "avx2", as after --isa
   const char *cpu;           ///< LLVM's CPU name
@@ -32,6 +36,7 @@ struct Isa {
   DotKind dot;
   bool bf16Dot = false;   ///< has vdpbf16ps
   bool vbmi = false;      ///< has vpermb, vpermi2b and vpmultishiftqb
+  bool amx = false;       ///< has tdpbf16ps
   const Machine *machine; ///< the machine that schedules are chosen for
   /// Instructions are emulated in generic IR, to test a level on machines that lack it.
   bool emulated = false;
@@ -68,6 +73,15 @@ inline constexpr Isa kAvx512{.name = "avx512",
                              .bf16Dot = true,
                              .vbmi = true,
                              .machine = &kZen5};
+
+inline constexpr Isa kAmx = [] {
+  Isa isa = kAvx512;
+  isa.name = "amx";
+  isa.features = "+avx512vnni,+avx512bf16,+avx512vbmi,+amx-tile,+amx-bf16";
+  isa.amx = true;
+  isa.machine = &kSapphireRapids;
+  return isa;
+}();
 
 /// All levels.
 std::span<const Isa *const> allIsas();

@@ -425,6 +425,10 @@ Value KernelBuilder::intrinsic(StringRef name, Type result, ValueRange operands)
   return LLVM::CallIntrinsicOp::create(b, result, b.getStringAttr(name), operands).getResult(0);
 }
 
+void KernelBuilder::instruction(StringRef name, ValueRange operands) {
+  LLVM::CallIntrinsicOp::create(b, b.getStringAttr(name), operands);
+}
+
 //===----------------------------------------------------------------------===//
 // Regions
 //===----------------------------------------------------------------------===//

@@ -173,6 +173,8 @@ public:
   Values choose(Value condition, llvm::function_ref<Values()> yes, llvm::function_ref<Values()> no);
 
   Value intrinsic(llvm::StringRef name, Type result, mlir::ValueRange operands);
+  /// Emits an intrinsic without a result.
+  void instruction(llvm::StringRef name, mlir::ValueRange operands);
 
   //===--- Regions ----------------------------------------------------------===//
 

@@ -3,6 +3,7 @@
 //   for block of tokens                       activations stay in the L2 cache
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
 //       unpack the panel if many tiles use it … and then it is read from scratch
+//       or compute all its sums with AMX      … and then tiles only run the epilogue
 //       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
 //         for part of the panel               one part if a tile has all 32 rows
 //           main loop over K                  twice for a gated pair: gate sums are kept in scratch
@@ -40,16 +41,30 @@ using kernel::ActivationType;
 using kernel::RowKind;
 
 static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
-  return op.getFastFloat() && isa.bf16Dot && op.xType().getKind() == RowKind::F32 &&
-         llvm::any_of(op.getWeights().getTypes(), [](Type type) {
-           return cast<lm::WeightType>(type).getFormat() == WeightFormat::BF16;
-         });
+  return arithmeticOf(op, isa) == Arithmetic::Bf16;
 }
 
 /// Bytes of rounded activations, the first part of a thread's scratch.
 static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
-  int64_t block = matmulSchedule(op, isa).getTokenBlock();
-  return roundsRows(op, isa) ? block * bf16RowBytes(op.xType().getN()) : 0;
+  const int64_t block = matmulSchedule(op, isa).getTokenBlock();
+  return roundsRows(op, isa) ? roundUp(block, kAmxTokens) * bf16RowBytes(isa, op.xType().getN())
+                             : 0;
+}
+
+bool ingot::codegen::cpu::usesAmx(kernel::MatmulOp op, const Isa &isa) {
+  return llvm::any_of(op.getWeights().getTypes(), [&](Type type) {
+    return multipliesInTiles(op, kernel::panelLayoutOf(cast<lm::WeightType>(type)), isa);
+  });
+}
+
+/// Bytes of the sums of a panel for a block of tokens, of each weight of a gated pair: f32 [tokens][32]. Behind
+/// them is the configuration of tiles.
+static int64_t amxSumBytes(kernel::MatmulOp op, const Isa &isa) {
+  const int64_t block = matmulSchedule(op, isa).getTokenBlock();
+  return usesAmx(op, isa) ? roundUp(block, kAmxTokens) * kPanelRows * 4 : 0;
+}
+static int64_t amxBytes(kernel::MatmulOp op, const Isa &isa) {
+  return usesAmx(op, isa) ? amxSumBytes(op, isa) * (op.getGated() ? 2 : 1) + 64 : 0;
 }
 
 /// Returns whether a tile holds all 32 rows of a panel.
@@ -87,7 +102,7 @@ static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
 
 int64_t ingot::codegen::cpu::matmulScratchBytes(kernel::MatmulOp op) {
   auto at = [&](const Isa &isa) {
-    return roundedBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
+    return roundedBytes(op, isa) + amxBytes(op, isa) + stagedBytes(op, isa) + gateBytes(op, isa) +
            unpackedBytes(op, isa) + MatmulKeys::scratchBytes(op) +
            CandidateFilter::scratchBytes(op);
   };
@@ -126,7 +141,8 @@ public:
       return failure();
     Value total = k.extent(op.getExtent()), x = k.operand(op.getX());
     Value rounded = roundsRows(op, k.isa) ? k.scratch : Value();
-    staged = k.at(k.scratch, roundedBytes(op, k.isa));
+    amxSums = k.at(k.scratch, roundedBytes(op, k.isa));
+    staged = k.at(amxSums, amxBytes(op, k.isa));
     gateSums = k.at(staged, stagedBytes(op, k.isa));
     unpacked = k.at(gateSums, gateBytes(op, k.isa));
     Value behind = k.at(unpacked, unpackedBytes(op, k.isa));
@@ -142,6 +158,8 @@ public:
       maxima.emplace(k, k.operand(largest.getOutput()), segments.front().type.getN());
     LogicalResult result =
         op.getRoutes() ? emitExperts(x, rounded) : emitBlocks(k.word(0), total, x, rounded);
+    if (usesAmx(op, k.isa))
+      emitTileRelease(k);
     if (keys)
       keys->finish(total);
     return result;
@@ -158,6 +176,8 @@ private:
       if (rounded)
         emitRoundRows(k, k.at(x, k.mul(first, xType.rowBytes())), rounded, k.sub(end, first),
                       xType.getN());
+      if (usesAmx(op, k.isa))
+        emitTileConfig(k, k.sub(end, first), k.at(amxSums, amxBytes(op, k.isa) - 64));
       for (Segment &segment : segments)
         k.loop(segment.firstItem, segment.endItem, k.step, [&](Value item) {
           Value panel = k.sub(item, segment.firstPanel);
@@ -246,6 +266,12 @@ private:
     Value token = first;
     blockStart = first;
     bool mayUnpack = unpacksPanels(op, segment.layout, k.isa);
+    if (multipliesInTiles(op, segment.layout, k.isa))
+      for (size_t i = 0; i < segment.weights.size(); ++i) {
+        Tile tile = tileOf(segment, kAmxTokens, first, first, x, rounded);
+        tile.vectors = {{panelAt(segment, i, panel), 0, Value()}};
+        emitAmxSums(k, tile, segment.layout, k.sub(end, first), amxSumsAt(i));
+      }
     for (int64_t tokens : schedule.getTokenTiles()) {
       Value tiles = k.divUnsigned(k.sub(end, token), tokens);
       Value stop = tokens == 1 ? end : k.add(token, k.mul(tiles, tokens));
@@ -278,7 +304,7 @@ private:
     tile.prefetch = schedule.getPrefetch();
     tile.planes = xType.getKind() == RowKind::Q8x2 ? 2 : 1;
     tile.bf16Dot = rounded && segment.layout.format == WeightFormat::BF16;
-    tile.xRowBytes = tile.bf16Dot ? bf16RowBytes(xType.getN()) : xType.rowBytes();
+    tile.xRowBytes = tile.bf16Dot ? bf16RowBytes(k.isa, xType.getN()) : xType.rowBytes();
     tile.x = tile.bf16Dot ? k.at(rounded, k.mul(k.sub(at, first), tile.xRowBytes))
                           : k.at(x, k.mul(at, tile.xRowBytes));
     return tile;
@@ -291,6 +317,8 @@ private:
   Value unpackedAt(const Segment &segment, size_t i) {
     return k.at(unpacked, int64_t(i) * UnpackedLayout(segment.layout, k.isa).panelBytes());
   }
+  /// Address of the sums of weight i.
+  Value amxSumsAt(size_t i) { return k.at(amxSums, int64_t(i) * amxSumBytes(op, k.isa)); }
 
   /// Runs the tile over all 32 rows of the panel.
   LogicalResult emitParts(const Segment &segment, Tile tile, Value panel, Value first,
@@ -315,6 +343,8 @@ private:
     auto takeRows = [&](size_t weight) {
       Value base = panelAt(segment, weight, panel);
       tile.unpacked = unpacks ? unpackedAt(segment, weight) : Value();
+      if (multipliesInTiles(op, segment.layout, k.isa))
+        tile.amxSums = k.at(amxSumsAt(weight), k.mul(k.sub(first, blockStart), kPanelRows * 4));
       takeShareOfNext(segment, tile, base, first, part);
       tile.vectors.clear();
       for (int v = 0; v < tileVectors(k.isa, tile.tokens); ++v)
@@ -401,6 +431,14 @@ private:
   }
 
   KernelBuilder::Values emitMainLoop(const Tile &tile, const PanelLayout &layout) {
+    if (tile.amxSums) {
+      KernelBuilder::Values sums;
+      for (int t = 0; t < tile.tokens; ++t)
+        for (const TileRows &rows : tile.vectors)
+          sums.push_back(
+              k.load(k.f32s, rows.at(k, k.at(tile.amxSums, t * kPanelRows * 4), 4), 4 * k.lanes));
+      return sums;
+    }
     if (numericFormat(layout.format).isScaledFloat())
       return emitFp8Loop(k, tile, layout);
     if (numericFormat(layout.format).isFloat())
@@ -479,6 +517,7 @@ private:
   std::optional<CandidateFilter> filter;
   std::optional<PanelMaxima> maxima;
   Value firstOfMatrix; ///< for experts: index of the matrix's first panel; else null
+  Value amxSums;       ///< in scratch: sums of a panel for a block of tokens
   Value staged;        ///< in scratch: outputs not yet quantised, f32 [tokens][32]
   Value gateSums;      ///< in scratch: sums of the first weight of a gated pair
   Value unpacked;      ///< in scratch: unpacked panels

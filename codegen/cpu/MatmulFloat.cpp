@@ -44,6 +44,11 @@ static SmallVector<Value> blocksAt(KernelBuilder &k, const Tile &tile, const Pan
   return places;
 }
 
+Value ingot::codegen::cpu::numberOfPair(KernelBuilder &k, Value pairs, int64_t odd) {
+  return k.bitcast(k.f32s,
+                   odd ? k.bitAnd(pairs, int64_t(int32_t(0xffff0000))) : k.shiftLeft(pairs, 16));
+}
+
 /// Returns the weight of each lane at value `inPair` of a block, as f32.
 static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, WeightFormat format,
                       int64_t inPair) {
@@ -51,9 +56,7 @@ static Value weightAt(KernelBuilder &k, const TileRows &rows, Value block, Weigh
     return k.load(k.f32s, rows.at(k, block, 4), 4 * k.lanes);
   if (format == WeightFormat::F16)
     return k.extend(k.load(k.vec(k.f16, k.lanes), rows.at(k, block, 2), 2 * k.lanes));
-  Value pair = k.load(k.i32s, rows.at(k, block, 4), 4 * k.lanes);
-  return k.bitcast(k.f32s, inPair == 0 ? k.shiftLeft(pair, 16)
-                                       : k.bitAnd(pair, int64_t(int32_t(0xffff0000))));
+  return numberOfPair(k, k.load(k.i32s, rows.at(k, block, 4), 4 * k.lanes), inPair);
 }
 
 KernelBuilder::Values ingot::codegen::cpu::emitFloatLoop(KernelBuilder &k, const Tile &tile,
@@ -104,17 +107,28 @@ KernelBuilder::Values ingot::codegen::cpu::emitBf16DotLoop(KernelBuilder &k, con
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
+/// Rounds two registers to bf16 and stores both: to the nearest, ties to even.
+static void storeRounded(KernelBuilder &k, ValueRange pair, Value to) {
+  if (!k.isa.emulated)
+    return k.store(
+        k.intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512", k.vec(k.bf16, 32), {pair[1], pair[0]}),
+        to, 64);
+  for (auto [i, value] : llvm::enumerate(pair)) { // NaN may become infinity
+    Value bits = k.bitcast(k.i32s, value), odd = k.bitAnd(k.shiftRight(bits, 16), 1);
+    Value upper = k.shiftRight(k.add(k.add(bits, k.splatInt(k.i32s, 0x7fff)), odd), 16);
+    k.store(k.narrow(upper, k.vec(k.i16, k.lanes)), k.at(to, i * 2 * k.lanes), 2 * k.lanes);
+  }
+}
+
 void ingot::codegen::cpu::emitRoundRows(KernelBuilder &k, Value from, Value to, Value count,
                                         int64_t columns) {
   k.loop(k.word(0), count, k.word(1), [&](Value t) {
     Value source = k.at(from, k.mul(t, f32RowBytes(columns))),
-          target = k.at(to, k.mul(t, bf16RowBytes(columns)));
+          target = k.at(to, k.mul(t, bf16RowBytes(k.isa, columns)));
     k.loop(0, roundUp(columns, kGroupK), kGroupK, [&](Value i) {
       Value x = k.at(source, k.mul(i, 4));
       Value low = k.load(k.f32s, x, 64), high = k.load(k.f32s, k.at(x, 64), 64);
-      Value pairs =
-          k.intrinsic("llvm.x86.avx512bf16.cvtne2ps2bf16.512", k.vec(k.bf16, 32), {high, low});
-      k.store(pairs, k.at(target, k.mul(i, 2)), 64);
+      storeRounded(k, {low, high}, k.at(target, k.mul(i, 2)));
     });
   });
 }

@@ -13,7 +13,8 @@
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
 //           q8x2:     the same with dots of both planes in one integer
 //   exact   f32 rows: the weight de-quantised as in NumericFormat.h, one fma per k
-//   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k
+//   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k; or sums that AMX
+//           has computed for all tokens of a block
 //   fp8     f32 rows, E4M3 weights with scales: the weight as in NumericFormat.h, one fma per k
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -55,8 +56,10 @@ struct Tile {
   int tokens;
   mlir::Value x; ///< the row of the first token
   int64_t xRowBytes;
-  bool bf16Dot = false; ///< x is rows of bf16, for vdpbf16ps
-  int64_t prefetch;     ///< prefetch distance in the weight stream, in bytes; 0: no prefetching
+  bool bf16Dot = false; ///< x is rows of bf16, for vdpbf16ps or AMX
+  mlir::Value
+      amxSums; ///< f32 [tokens][32 rows], the result of the main loop (emitAmxSums). Null: none
+  int64_t prefetch; ///< prefetch distance in the weight stream, in bytes; 0: no prefetching
   /// The part of the next panel that this tile prefetches to the second-level cache: `nextLines`
   /// lines for each group of K, starting at `next`. Null: none.
   mlir::Value next;
@@ -101,9 +104,26 @@ KernelBuilder::Values emitFp8Loop(KernelBuilder &k, const Tile &tile, const Pane
 KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
                                       const PanelLayout &layout);
 
-/// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes(columns) apart.
+/// Returns the numbers with even or odd k of words that hold two bf16, as f32.
+mlir::Value numberOfPair(KernelBuilder &k, mlir::Value pairs, int64_t odd);
+
+/// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes apart.
 void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count,
                    int64_t columns);
-constexpr int64_t bf16RowBytes(int64_t columns) { return roundUp(columns * 2, 64); }
+/// AMX loads 16 rows at once. One line more keeps rows of a power of two in different sets of the cache.
+constexpr int64_t bf16RowBytes(const Isa &isa, int64_t columns) {
+  return roundUp(columns * 2, 64) + (isa.amx ? 64 : 0);
+}
+
+//===--- AMX (MatmulAmx.cpp) ------------------------------------------------===//
+
+/// Configures the tile registers for blocks of `count` tokens. `at`: 64 bytes for the configuration. Until
+/// emitTileRelease, emitAmxSums may be used.
+void emitTileConfig(KernelBuilder &k, mlir::Value count, mlir::Value at);
+void emitTileRelease(KernelBuilder &k);
+/// Computes the sums of `count` tokens, starting with the one at `tile.x`, for the panel of `tile.vectors`. `to` is
+/// f32 [tokens][32 rows]; x and `to` have room for a multiple of 16 tokens, whose last ones need no values.
+void emitAmxSums(KernelBuilder &k, const Tile &tile, const PanelLayout &layout, mlir::Value count,
+                 mlir::Value to);
 
 } // namespace ingot::codegen::cpu

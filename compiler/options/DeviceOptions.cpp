@@ -13,8 +13,10 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-/// The levels of "cpu", for an engine that runs on many machines. Each machine runs one of the two.
-constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512};
+/// The levels of "cpu", for an engine that runs on many machines. Each machine runs one of them. An engine without
+/// matrices in bf16 has no code for the last (CpuTarget.cpp).
+constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512,
+                                           runtime::IsaLevel::Amx};
 
 std::string compiler::architectureNames(const char *separator) {
   std::string names;

@@ -259,7 +259,8 @@ Result<std::optional<CompileOptions>> compiler::parseCompileOptions(int argc,
   command.option("-o,--output", o.output, "the engine to write");
   command
       .option("--target", typed.targets,
-              "cpu (avx2 and avx512), " + levelTargets() + "; cuda:" + architectureNames("|") +
+              "cpu (avx2 and avx512; amx for bf16), " + levelTargets() +
+                  "; cuda:" + architectureNames("|") +
                   ", cuda (all of them); cuda-emulator:sm_90a; may be repeated")
       .typeName("T");
   command.option("--quantize", typed.quantize,

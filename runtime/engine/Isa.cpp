@@ -3,6 +3,8 @@
 
 #include <cpuid.h>
 #include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <vector>
 
 namespace ingot::runtime {
@@ -22,6 +24,19 @@ bool hasV4() {
          __builtin_cpu_supports("avx512vl");
 }
 
+bool hasAvx512() {
+  return hasV4() && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16") &&
+         __builtin_cpu_supports("avx512vbmi");
+}
+
+/// Asks Linux for the state of tiles (Documentation/arch/x86/xstate.rst). Without permission, their first use is a
+/// SIGILL.
+bool mayUseTiles() {
+  constexpr long kRequestPermission = 0x1023,
+                 kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 struct Level {
   IsaLevel id;
   std::string_view target;
@@ -34,10 +49,11 @@ constexpr Level kLevels[kIsaLevelCount] = {
      [] { return hasV3() && __builtin_cpu_supports("avxvnni") != 0; }},
     {IsaLevel::Avx512Vnni, "cpu:avx512vnni",
      [] { return hasV4() && __builtin_cpu_supports("avx512vnni") != 0; }},
-    {IsaLevel::Avx512, "cpu:avx512",
+    {IsaLevel::Avx512, "cpu:avx512", hasAvx512},
+    {IsaLevel::Amx, "cpu:amx",
      [] {
-       return hasV4() && __builtin_cpu_supports("avx512vnni") &&
-              __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi");
+       return hasAvx512() && __builtin_cpu_supports("amx-tile") &&
+              __builtin_cpu_supports("amx-bf16") && mayUseTiles();
      }},
 };
 
@@ -55,7 +71,7 @@ std::string listed(const std::vector<std::string_view> &names, std::string_view 
 
 std::span<const IsaLevel> isaLevels() {
   static constexpr IsaLevel all[] = {IsaLevel::Avx2, IsaLevel::AvxVnni, IsaLevel::Avx512Vnni,
-                                     IsaLevel::Avx512};
+                                     IsaLevel::Avx512, IsaLevel::Amx};
   static_assert(std::size(all) == kIsaLevelCount);
   return all;
 }

@@ -4,6 +4,7 @@
 //   cpu:avxvnni      x86-64-v3 with AVX-VNNI (Alder Lake and later)
 //   cpu:avx512vnni   x86-64-v4 with AVX512-VNNI (Cascade Lake, Ice Lake)
 //   cpu:avx512       x86-64-v4 with AVX512-VNNI and AVX512-BF16 (Zen 4, Sapphire Rapids)
+//   cpu:amx          the same with AMX-BF16 (Sapphire Rapids)
 //
 // An engine carries one code object for each level that it was built for. All levels read the same
 // weights; results are bit-equal within a level (`--isa` pins one). A new level needs a row in the
@@ -21,8 +22,8 @@
 
 namespace ingot::runtime {
 
-enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512 }; ///< from worst to best
-constexpr int kIsaLevelCount = 4;
+enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512, Amx }; ///< from worst to best
+constexpr int kIsaLevelCount = 5;
 
 /// All levels, from worst to best.
 std::span<const IsaLevel> isaLevels();
@@ -33,7 +34,7 @@ std::string_view isaTarget(IsaLevel level);
 std::string_view isaName(IsaLevel level);
 /// The level of "avx2", "cpu:avx2", …
 std::optional<IsaLevel> isaLevelNamed(std::string_view name);
-/// "avx2, avxvnni, avx512vnni and avx512"; `word` replaces "and".
+/// "avx2, avxvnni, avx512vnni, avx512 and amx"; `word` replaces "and".
 std::string isaNames(std::string_view word);
 
 /// The levels that a CPU, with its operating system, can run.
@@ -47,6 +48,7 @@ struct CpuFeatures {
   /// "avx2 and avx512"; "no level" if there is none.
   std::string names() const;
 };
+/// The levels of this machine. Linux lets a process use AMX only on request, so this requests it, for all threads.
 CpuFeatures hostCpu();
 
 /// The index into `engine.code()` of the best level that `cpu` runs, or of `wanted`. Errors, exit

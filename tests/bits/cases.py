@@ -26,8 +26,8 @@ class Case:
 
     @property
     def by_level(self):
-        """At avx512, bf16 matrices are multiplied by vdpbf16ps, at avx2 by fma: the only
-        kind whose bits differ by level."""
+        """bf16 matrices are multiplied by fma at avx2, by vdpbf16ps at avx512, in tiles at amx: the only kind
+        whose bits differ by level."""
         exact = "exact" in self.options
         return self.model in (*FLOATS, *MIXED) and not exact and not self.emulator and "--quantize" not in self.options
 

@@ -42,4 +42,8 @@ inline constexpr Machine kV3{"x86-64-v3", 3.5, 20, 0.93, 32 << 10, 1 << 20, 32, 
 inline constexpr Machine kIceLake{
     "intel-icelake", 2.8, 14, 0.93, 48 << 10, 5 << 18, 48, 2, 3, 2, 4, 5};
 
+/// Intel's Sapphire Rapids server core: the same with 2 MiB of L2, and AMX. Memory rates are assumed, not measured.
+inline constexpr Machine kSapphireRapids{
+    "intel-sapphirerapids", 2.8, 14, 0.93, 48 << 10, 2 << 20, 48, 2, 3, 2, 4, 5};
+
 } // namespace ingot::codegen::cpu

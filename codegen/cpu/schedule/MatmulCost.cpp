@@ -1,12 +1,14 @@
 //===- MatmulCost.cpp - See MatmulCost.h ----------------------------------===//
 #include "codegen/cpu/schedule/MatmulCost.h"
 #include "codegen/cpu/GridCodes.h"
+#include "codegen/cpu/MatmulTile.h"
 #include "codegen/cpu/PanelGroup.h"
 #include "codegen/cpu/schedule/MatmulSchedule.h"
 #include "dialects/kernel/ops/Matmul.h"
 #include "runtime/abi/Routes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -32,6 +34,9 @@ constexpr double kEpilogue =
 constexpr double kImperfect = 1.0 / 8;
 constexpr double kL2Share =
     3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
+
+/// Cycles of a product of tiles, 2 * 16 * 16 * 32 operations (Intel's optimisation manual, 20.5).
+constexpr double kAmxCycles = 16;
 
 double overlap(double a, double b) { return std::max(a, b) + kImperfect * std::min(a, b); }
 
@@ -117,6 +122,12 @@ bool mayLeaveSums(kernel::MatmulOp op, const Isa &isa) {
                       [&](size_t i) { return countsOfDots(formatOf(op, i), isa).unpack > 18; });
 }
 
+/// Returns the bytes of a row of x in the encoding that is multiplied.
+int64_t xRowBytes(kernel::MatmulOp op, const Isa &isa) {
+  return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16 ? bf16RowBytes(isa, op.xType().getN())
+                                                              : op.xType().rowBytes();
+}
+
 /// Returns the cycles of all panels of one weight for a block of `tokens` tokens.
 double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr schedule,
                      const Isa &isa, const Machine &machine, int64_t tokens) {
@@ -126,6 +137,18 @@ double cyclesOfBlock(kernel::MatmulOp op, size_t weight, kernel::ScheduleAttr sc
   double groups = double(roundUp(type.columns(), kGroupK)) / kGroupK;
   double registers = double(kPanelRows) / isa.lanes, cycles = 0;
   double panelFromL2 = layout.panelBytes() > machine.l1Bytes * 3 / 4 ? layout.panelBytes() : 0;
+  if (multipliesInTiles(op, layout, isa)) {
+    const double tiles = std::ceil(double(tokens) / kAmxTokens);
+    const double core = groups * registers * tiles * kAmxCycles;
+    const double l2 = (std::ceil(tiles / 2) * panelFromL2 + double(tokens * xRowBytes(op, isa))) /
+                      machine.l2BytesPerCycle;
+    cycles = overlap(core, l2);
+    for (int64_t tile : schedule.getTokenTiles()) {
+      cycles += double(tokens / tile) * (kEpilogue + registers * double(tile) * 4);
+      tokens %= tile;
+    }
+    return cycles * double(layout.panels);
+  }
   for (int64_t tile : schedule.getTokenTiles()) {
     double tiles = double(tokens / tile), t = double(tile);
     tokens %= tile;
@@ -183,6 +206,12 @@ bool ingot::codegen::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &
              (1 - kL2Share) * double(isa.machine->l2Bytes);
 }
 
+bool ingot::codegen::cpu::multipliesInTiles(kernel::MatmulOp op, const PanelLayout &layout,
+                                            const Isa &isa) {
+  return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16 &&
+         layout.format == WeightFormat::BF16 && layout.k % kAmxK == 0;
+}
+
 int64_t ingot::codegen::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.xType().getKind()))
@@ -209,8 +238,9 @@ SmallVector<kernel::ScheduleAttr> ingot::codegen::cpu::scheduleCandidates(kernel
       if (next < front && !(next > 1 && dequantises(op)))
         tiles.push_back(next);
     // Blocks that exceed L2 were measured to be slower: by 4 % at twice the size, 7 % at four times.
-    int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / op.xType().rowBytes();
-    for (int64_t most : {120, 60, 30, 12}) {
+    int64_t fits = int64_t(kL2Share * isa.machine->l2Bytes) / xRowBytes(op, isa);
+    const std::array<int64_t, 4> wholeTiles{128, 64, 32, 16}, blocks{120, 60, 30, 12};
+    for (int64_t most : isa.amx ? wholeTiles : blocks) {
       int64_t block = std::max(std::min(most, fits) / front * front, front);
       for (int64_t prefetch : {kPrefetchBytes, int64_t(0)})
         candidates.push_back(kernel::ScheduleAttr::get(op.getContext(), tiles, block, prefetch));
@@ -226,7 +256,7 @@ static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, 
   const int64_t block = std::min(schedule.getTokenBlock(), tokens);
   const int64_t blocks = (tokens + block - 1) / block, last = tokens - (blocks - 1) * block;
   const double kept = kL2Share * double(machine.l2Bytes);
-  const double x = double(block) * double(op.xType().rowBytes());
+  const double x = double(block) * double(xRowBytes(op, isa));
   double cycles = 0, weights = 0, panels = 0;
   for (size_t i = 0; i < op.getWeights().size(); ++i) {
     auto type = cast<lm::WeightType>(op.getWeights()[i].getType());
@@ -241,10 +271,13 @@ static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, 
   double memory = cost.memoryBytes / reachedRate(schedule.getPrefetch(), machine) / 1e9;
   cost.seconds = overlap(cost.coreSeconds, memory);
 
+  const bool tiles = isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16;
   double perInstruction = arithmeticOf(op, isa) == Arithmetic::Int8   ? 8 * isa.lanes
                           : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
                                                                       : 2 * isa.lanes;
-  double rate = perInstruction * machine.multiplyPipes * machine.gigahertz * 1e9;
+  double perCycle =
+      tiles ? 2 * kAmxTokens * kAmxK * 16 / kAmxCycles : perInstruction * machine.multiplyPipes;
+  double rate = perCycle * machine.gigahertz * 1e9;
   cost.boundSeconds = std::max(double(op.operationsPerUnit() / op.rowsOfToken() * op.experts()) *
                                    double(tokens) / rate,
                                weights / machine.readGbPerS / 1e9);

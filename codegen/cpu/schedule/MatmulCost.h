@@ -67,6 +67,10 @@ bool unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &is
 inline constexpr int64_t kTilesToUnpackFor =
     3; ///< minimum number of tiles of the largest size; measured
 
+/// Returns whether AMX multiplies the weights of this layout, for all tokens of a block at once (MatmulAmx.cpp).
+/// Token tiles of the schedule then only finish sums.
+bool multipliesInTiles(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa);
+
 /// Returns schedules that do not spill. Those with short tiles come first, because their code is shorter.
 llvm::SmallVector<kernel::ScheduleAttr> scheduleCandidates(kernel::MatmulOp op, const Isa &isa);
 

@@ -48,6 +48,9 @@ public:
     made.clear();
     for (const std::string &level : options.targets) {
       const codegen::cpu::Isa &isa = *codegen::cpu::isaNamed(level);
+      if (isa.amx && llvm::is_contained(options.targets, codegen::cpu::kAvx512.name) &&
+          !codegen::cpu::gainFromAmx(kernels))
+        continue;
       auto owned = std::make_unique<ScheduledKernels>(kernels, isa);
       ScheduledKernels &scheduled = *owned;
       auto code = codeFor(scheduled.kernels(), isa);
@@ -64,10 +67,9 @@ public:
       made.push_back({&isa, std::move(owned), *code});
       segments.push_back(segmentOf(fb::SegmentKind::Code, std::move(*code)));
     }
-    return std::to_string(kernels.size()) + " kernels for " +
-           std::to_string(options.targets.size()) + " targets, " +
-           std::to_string(codeBytes / 1000) + " kB" +
-           (context.cache ? context.cache->note(kernels.size() * options.targets.size()) : "");
+    return std::to_string(kernels.size()) + " kernels for " + std::to_string(made.size()) +
+           " targets, " + std::to_string(codeBytes / 1000) + " kB" +
+           (context.cache ? context.cache->note(kernels.size() * made.size()) : "");
   }
 
   Result<std::vector<CodeEvidence>> checkCode(ModuleOp plan) override {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <string>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -27,10 +28,13 @@ inline bool hostRuns(const Isa &isa) {
     return v3;
   if (&isa == &kAvxVnni)
     return v3 && __builtin_cpu_supports("avxvnni");
+  // Linux lets a process use AMX only on request (ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA; runtime/engine/Isa.cpp).
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni") &&
          (!isa.bf16Dot || __builtin_cpu_supports("avx512bf16")) &&
-         (!isa.vbmi || __builtin_cpu_supports("avx512vbmi"));
+         (!isa.vbmi || __builtin_cpu_supports("avx512vbmi")) &&
+         (!isa.amx || (__builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+                       syscall(SYS_arch_prctl, 0x1023L, 18L) == 0));
 }
 
 /// Returns the level with the same code, except that instructions missing from x86-64-v3 are
@@ -44,11 +48,12 @@ inline Isa emulated(Isa isa) {
 /// Returns the levels that numeric tests cover: avx2, and avx512 if this machine has it. With
 /// INGOT_OTHER_LEVELS it returns the other levels, emulated in generic IR where this machine cannot run them.
 inline std::vector<const Isa *> hostIsas() {
-  static const Isa written[] = {emulated(kAvxVnni), emulated(kAvx512Vnni)};
+  static const Isa written[] = {emulated(kAvxVnni), emulated(kAvx512Vnni), emulated(kAmx)};
   std::vector<const Isa *> isas;
   if (std::getenv("INGOT_OTHER_LEVELS")) {
     isas.push_back(hostRuns(kAvxVnni) ? &kAvxVnni : &written[0]);
     isas.push_back(hostRuns(kAvx512Vnni) ? &kAvx512Vnni : &written[1]);
+    isas.push_back(hostRuns(kAmx) ? &kAmx : &written[2]);
     return isas;
   }
   for (const Isa *isa : {&kAvx2, &kAvx512})

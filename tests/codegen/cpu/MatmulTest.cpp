@@ -305,6 +305,43 @@ TEST(Matmul, FastFloat) {
   }
 }
 
+/// Returns row `row` of w times `x` in the order of tdpbf16ps (MatmulAmx.cpp).
+float tileProduct(const RandomWeight &w, int64_t row, const float *x) {
+  float sum = 0;
+  for (int64_t k = 0; k < w.layout.k; k += kAmxK) {
+    float parts[2] = {};
+    for (int64_t i = 0; i < kAmxK; ++i)
+      parts[i % 2] = std::fma(w.value(row, k + i), fromBf16(toBf16(x[k + i])), parts[i % 2]);
+    sum += parts[0] + parts[1];
+  }
+  return sum;
+}
+
+/// Sums in tiles, on this machine if it has AMX, and emulated: fewer tokens than a tile of registers has, and all
+/// combinations of one and two such tiles.
+TEST(Matmul, AmxTiles) {
+  const Isa written = emulated(kAmx);
+  const int64_t n = 97, k = 96, width = f32RowBytes(n) / 4;
+  RandomWeight w(WeightFormat::BF16, n, k, 13);
+  KernelModule module(plainKernel(w, "f32", ", fast_float"));
+  for (const Isa *isa : {&kAmx, &written}) {
+    if (!hostRuns(*isa))
+      continue;
+    LoadedKernels code(module, *isa);
+    ASSERT_TRUE(code);
+    for (int64_t tokens : {1, 5, 16, 17, 33, 150}) {
+      Buffer<float> x = randomRows(tokens, k, 14);
+      Buffer<float> y =
+          runEveryWay(code, w, reinterpret_cast<char *>(x.data()), f32RowBytes(k), tokens);
+      for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t row = 0; row < width; ++row)
+          ASSERT_EQ(y[t * width + row], row < n ? tileProduct(w, row, x.data() + t * k) : 0.0f)
+              << (isa->emulated ? "emulated, " : "") << tokens << " tokens: token " << t << " row "
+              << row;
+    }
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Segments, gated pairs, epilogues, quantised outputs
 //===----------------------------------------------------------------------===//

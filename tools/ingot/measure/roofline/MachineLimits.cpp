@@ -22,6 +22,7 @@
 #define AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define AVX512_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#define AMX_BF16 __attribute__((target("amx-tile,amx-bf16")))
 
 namespace ingot::cli {
 
@@ -96,6 +97,21 @@ AVX512_BF16 void bf16Avx512() {
   for (__m512 sum : sums)
     all += _mm512_reduce_add_ps(sum);
   sink = static_cast<long long>(all);
+}
+AMX_BF16 void bf16Amx() {
+  // Palette 1, and eight tiles of 16 rows of 64 bytes (codegen/cpu/MatmulAmx.cpp).
+  alignas(64) uint8_t tiles[64] = {1};
+  for (int i = 0; i < 8; ++i)
+    tiles[16 + 2 * i] = 64, tiles[48 + i] = 16;
+  _tile_loadconfig(tiles);
+  _tile_zero(0), _tile_zero(1), _tile_zero(2), _tile_zero(3), _tile_zero(4), _tile_zero(5);
+  for (long step = 0; step < kSteps / 16; ++step) {
+    _tile_dpbf16ps(0, 4, 5);
+    _tile_dpbf16ps(1, 4, 5);
+    _tile_dpbf16ps(2, 4, 5);
+    _tile_dpbf16ps(3, 4, 5);
+  }
+  _tile_release();
 }
 AVX512 void f32Avx512() {
   __m512 sums[kChains] = {}, x = _mm512_set1_ps(1), y = _mm512_set1_ps(1);
@@ -210,8 +226,9 @@ MachineLimits measureRates(runtime::IsaLevel level, int threads) {
                            64 * kChainsAvx2);
     limits.f32Gflops = rate(threads, f32Avx2, 16 * kChainsAvx2);
   }
-  limits.bf16Gflops = level == runtime::IsaLevel::Avx512 ? rate(threads, bf16Avx512, 64 * kChains)
-                                                         : limits.f32Gflops;
+  limits.bf16Gflops = level == runtime::IsaLevel::Amx      ? rate(threads, bf16Amx, 4 * 16384 / 16)
+                      : level == runtime::IsaLevel::Avx512 ? rate(threads, bf16Avx512, 64 * kChains)
+                                                           : limits.f32Gflops;
   return limits;
 }
 
