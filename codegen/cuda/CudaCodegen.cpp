@@ -91,16 +91,18 @@ CudaProgram ingot::codegen::cuda::seedProgram(WeightFormat format) {
   const SeedScales made = seedScales(format);
   CudaProgram program;
   program.name = "seed_" + std::string(numericFormat(format).name);
-  program.source = llvm::formatv(R"(// dummy weights: {0}
+  program.source =
+      llvm::formatv(R"(// dummy weights: {0}
 #include "seed.cuh"
 
-KERNEL void __launch_bounds__(256) {1}(u8 *out, u64 seed, u64 tensor, i64 n, i64 k) {{
-  seed_weight<{2}>(out, seed, tensor, n, k, {{{3}, {4}, {5}, {6}, {7}});
+{8}KERNEL void __launch_bounds__(256) {1}(u8 *out, u64 seed, u64 tensor, i64 n, i64 k) {{
+  seed_weight<{2}>(out, seed, tensor, n, k, {{{3}, {4}, {5}, {6}, {7}, {9}});
 }
 EXPORT_KERNEL({1})
 )",
-                                 numericFormat(format).name, program.name, formatText(format),
-                                 made.d, made.m, made.s, made.t, floatText(kSeedFp8Scale));
+                    numericFormat(format).name, program.name, formatText(format), made.d, made.m,
+                    made.s, made.t, floatText(kSeedFp8Scale), gridText(format),
+                    numericFormat(format).packing == NumericFormat::Packing::Trits);
   CudaVariant only;
   only.symbol = program.name;
   only.threads = 256;

@@ -89,6 +89,15 @@ void KernelText::close() {
   line("EXPORT_KERNEL({0})", program.variants.back().symbol);
 }
 
+std::string KernelText::format(WeightFormat id) {
+  if (numericFormat(id).grid && !llvm::is_contained(grids, id)) {
+    grids.push_back(id);
+    include("formats_grid.cuh");
+    prelude(gridText(id));
+  }
+  return formatText(id);
+}
+
 CudaProgram KernelText::finish() {
   std::string head = "// " + program.name + ": " + anchor.family().str() + "\n";
   program.source = head + includes + definitions + body;
@@ -182,6 +191,23 @@ static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
     {WeightFormat::Int4G64, "Int4G64"}, {WeightFormat::Int4G128, "Int4G128"},
 };
 
+/// Returns the table as four words; each byte is the number of one code.
+static std::string tableText(const NumericFormat &format) {
+  std::string text = "Table<";
+  for (int word = 0; word < 4; ++word) {
+    uint32_t bytes = 0;
+    for (int i = 0; i < 4; ++i)
+      bytes |= uint32_t(format.table[4 * word + i]) << 8 * i;
+    text += (word ? ", 0x" : "0x") + llvm::utohexstr(bytes, /*LowerCase=*/true) + "u";
+  }
+  return text + ">";
+}
+
+/// Returns the name of the entries of a format's grid.
+static std::string entriesName(const NumericFormat &format) {
+  return "Entries_" + std::string(format.name);
+}
+
 std::string ingot::codegen::cuda::formatText(WeightFormat id) {
   switch (id) {
   case WeightFormat::F32:
@@ -201,23 +227,48 @@ std::string ingot::codegen::cuda::formatText(WeightFormat id) {
   for (const auto &[known, name] : kNamed)
     if (known == id)
       return std::string(name);
+  if (format.grid) {
+    constexpr const char *kSigns[] = {"Value", "Run", "Group"};
+    return llvm::formatv("GridFormat<{0}, {1}, {2}, GridSigns::{3}, {4}>", format.group,
+                         format.zeroPoint, tableText(format), kSigns[int(format.grid->signs)],
+                         entriesName(format));
+  }
+  // Codes of which only bit 1 is stored are one-bit codes, worth 2.
+  const int bits = format.packing == NumericFormat::Packing::Bit1 ? 1 : format.bits;
   constexpr const char *kScales[] = {"F16", "BF16", "F32"};
   const auto truth = [](bool value) { return value ? "true" : "false"; };
-  std::string text = llvm::formatv("CodeFormat<{0}, {1}, {2}, {3}, {4}, Scale::{5}, {6}",
-                                   format.bits, format.group, format.zeroPoint,
-                                   truth(format.hasMin), truth(format.superGroup != 0),
-                                   kScales[int(format.scale)], truth(format.hasZeros));
+  std::string text =
+      llvm::formatv("CodeFormat<{0}, {1}, {2}, {3}, {4}, Scale::{5}, {6}", bits, format.group,
+                    format.zeroPoint, truth(format.hasMin), truth(format.superGroup != 0),
+                    kScales[int(format.scale)], truth(format.hasZeros));
   if (!format.table)
     return text + ">";
-  // The table as four words; each byte is the number of one code.
-  text += ", Table<";
-  for (int word = 0; word < 4; ++word) {
-    uint32_t bytes = 0;
-    for (int i = 0; i < 4; ++i)
-      bytes |= uint32_t(format.table[4 * word + i]) << 8 * i;
-    text += (word ? ", 0x" : "0x") + llvm::utohexstr(bytes, /*LowerCase=*/true) + "u";
+  return text + ", " + tableText(format) + (format.floatSubScales ? ", true>" : ">");
+}
+
+std::string ingot::codegen::cuda::gridText(WeightFormat id) {
+  const NumericFormat &format = numericFormat(id);
+  if (!format.grid)
+    return {};
+  const Grid &grid = *format.grid;
+  const std::string name = entriesName(format), type = grid.run == 4 ? "u16" : "u32";
+  std::string text =
+      llvm::formatv("DEVICE_TABLE {0} k{1}[{2}] = {{", type, name, grid.count()).str();
+  const int more = grid.run == 8 && grid.signs == GridSigns::Value ? 4 : 0; // formats_grid.cuh
+  for (int index = 0; index < grid.count(); ++index) {
+    uint32_t nibbles = 0; // of each value of the run
+    for (int i = 0; i < grid.run; ++i)
+      nibbles |= uint32_t(grid.magnitude(index, i) + more) << 4 * i;
+    text += (index % 8 ? " 0x" : "\n    0x") + llvm::utohexstr(nibbles, /*LowerCase=*/true) + ",";
   }
-  return text + (format.floatSubScales ? ">, true>" : ">>");
+  return text + llvm::formatv(R"(};
+struct {0} {{
+  static constexpr i32 bits = {1}, run = {2};
+  static MEMBER u32 at(u32 index) {{ return k{0}[index]; }
+};
+)",
+                              name, grid.indexBits, grid.run)
+                    .str();
 }
 
 StringRef ingot::codegen::cuda::panelText(WeightFormat format) {

@@ -24,6 +24,8 @@ public:
   void include(llvm::StringRef header);
   /// Adds text between the headers and the functions.
   void prelude(llvm::StringRef text) { definitions += text; }
+  /// Returns formatText of a format, and adds what it needs before the functions (gridText).
+  std::string format(WeightFormat id);
   /// Writes a line at the current indentation. A line that ends in { indents the lines after it; a
   /// line that starts with } ends that.
   template <typename... Args> void line(const char *format, Args &&...args) {
@@ -72,6 +74,7 @@ private:
   std::string includes, definitions, body;
   int depth = 0;
   llvm::SmallVector<std::string> included;
+  llvm::SmallVector<WeightFormat> grids; ///< whose entries are among the definitions
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::DenseSet<mlir::Value> writtenOperands;
 };
@@ -81,6 +84,9 @@ std::string floatText(double value);
 
 /// The device library's type for a format: "Q4_0".
 std::string formatText(WeightFormat format);
+/// The entries of a format's grid, as formatText names them; empty if it has no grid. Text that contains them
+/// includes formats_grid.cuh first.
+std::string gridText(WeightFormat format);
 /// The device library's type for a float format in panels (device/matmul_f32.cuh): "PanelF32".
 llvm::StringRef panelText(WeightFormat format);
 

@@ -23,7 +23,7 @@ void MatmulEmitter::emitAppendGroup(ArrayRef<size_t> group, Loop loop, int64_t t
   const Segment &any = segments[group[0]];
   bool halves = any.pairs == Pairs::Halves, pairs = any.pairs != Pairs::None;
   int64_t distance = halves ? headDim() / 2 : 1;
-  const std::string format = formatText(any.format);
+  const std::string format = k.format(any.format);
   std::string weight =
       choose(group, [&](size_t s) { return k.nameOf(segments[s].weights[0]).str(); });
   k.line("const u8 *const lower = {0};", weight);

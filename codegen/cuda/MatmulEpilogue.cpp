@@ -80,7 +80,7 @@ void MatmulEmitter::emitGroup(ArrayRef<size_t> group, Loop loop, int64_t tokens,
       choose(group, [&](size_t s) { return std::to_string(segments[s].type.getN()); });
   const size_t held = heldOf(group);
   const std::string of =
-      llvm::formatv("{0}, {1}, {2}", formatText(segments[group[0]].format), shape.k, shape.parts);
+      llvm::formatv("{0}, {1}, {2}", k.format(segments[group[0]].format), shape.k, shape.parts);
   std::string function, x = "(const u8 *)x";
   switch (loop) {
   case Loop::F32Few:

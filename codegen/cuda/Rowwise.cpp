@@ -143,10 +143,10 @@ LogicalResult ingot::codegen::cuda::emitGather(KernelText &k, kernel::GatherOp o
   k.name(op.getOutput(), "y", /*written=*/true);
   k.open("", 256).grid[0] = {LaunchExtent::Tokens, 1, 1};
   if (op.getByPosition())
-    k.line("gather_positions<{0}, {1}, {2}>(w, y, batch);", formatText(weight.getFormat()),
+    k.line("gather_positions<{0}, {1}, {2}>(w, y, batch);", k.format(weight.getFormat()),
            weight.columns(), weight.rows());
   else
-    k.line("gather<{0}, {1}>(w, y, batch, {2});", formatText(weight.getFormat()), weight.columns(),
+    k.line("gather<{0}, {1}>(w, y, batch, {2});", k.format(weight.getFormat()), weight.columns(),
            floatText(op.getScale().convertToDouble()));
   k.close();
   return success();

@@ -45,6 +45,14 @@ const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   return kAll[static_cast<size_t>(format.id)];
 }
 
+/// Returns the index of the entry that the codes of a run form.
+unsigned indexOf(const std::vector<uint16_t> &indexes, const Grid &grid, const uint8_t *run) {
+  unsigned entry = 0;
+  for (int j = 0; j < grid.run; ++j)
+    entry |= unsigned(run[j] & 7) << grid.bits() * j;
+  return indexes[entry];
+}
+
 /// Writes the codes of one row of a panel, as whole words. WeightPlace.h defines the position of the first.
 class PanelCodesOfRow {
 public:
@@ -107,10 +115,7 @@ private:
       uint8_t low[kRunsOfLine], masks[4] = {};
       for (int i = 0; i < kRunsOfLine; ++i) {
         const uint8_t *const run = q + (line * kRunsOfLine + i) * grid.run;
-        unsigned entry = 0;
-        for (int j = 0; j < grid.run; ++j)
-          entry |= unsigned(run[j] & 7) << grid.bits() * j;
-        const unsigned index = indexes[entry];
+        const unsigned index = indexOf(indexes, grid, run);
         low[i] = static_cast<uint8_t>(index);
         for (int u = 0; u < grid.upperBits(); ++u)
           masks[u] |= static_cast<uint8_t>((index >> (8 + u) & 1) << i);
@@ -148,22 +153,39 @@ private:
   const int64_t row;
 };
 
-/// Writes the codes of a row into a tile of fragments: codes are written one by one.
+/// Writes the codes of a row into a tile of fragments: codes are written one by one, those of a grid run by run.
 class FragmentCodesOfRow {
 public:
   FragmentCodesOfRow(const FragmentLayout &layout, const NumericFormat &format, int64_t row)
-      : places(codesOfRun(layout, format, row)), runBytes(layout.runBytes), bits(format.bits) {}
+      : layout(layout), format(format), row(row), packing(packingIn(layout, format)) {
+    if (packing == NumericFormat::Packing::Planes)
+      places = codesOfRun(layout, format, row);
+  }
 
   void put(std::byte *block, int64_t k, const uint8_t *q) const {
-    block += k / kRunK * runBytes;
+    if (const Grid *grid = format.grid) {
+      const std::vector<uint16_t> &indexes = indexesOf(format);
+      for (int i = 0; i < kGroupK; i += grid->run)
+        putRun(layout, format, row, k + i, static_cast<int>(indexOf(indexes, *grid, q + i)), q + i,
+               block);
+      return;
+    }
+    if (packing == NumericFormat::Packing::Bit1) {
+      for (int i = 0; i < kGroupK; ++i)
+        putCodeOfBlock(layout, format, row, k + i, q[i], block);
+      return;
+    }
+    block += k / kRunK * layout.runBytes;
     for (int i = 0; i < kGroupK; ++i)
-      putCode(places[static_cast<size_t>(k % kRunK + i)], bits, block, q[i]);
+      putCode(places[static_cast<size_t>(k % kRunK + i)], format.bits, block, q[i]);
   }
 
 private:
+  const FragmentLayout &layout;
+  const NumericFormat &format;
+  const int64_t row;
+  const NumericFormat::Packing packing;
   std::array<CodePlace, kRunK> places;
-  int64_t runBytes;
-  int bits;
 };
 
 /// A row of a panel or a tile: writes each part of it to its place. A block of the layout may hold several of

@@ -90,7 +90,7 @@ DEVICE u32 bf16x2_mul(u32 a, u32 b) { // a product may be subnormal in f32: roun
 }
 
 DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) { return (word & mask) | magic; }
-DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
+DEVICE u32 prmt(u32 a, u32 b, u32 selector) {
   const u64 bytes = (u64)b << 32 | a;
   u32 result = 0;
   for (u32 i = 0; i < 4; i++) {
@@ -102,6 +102,7 @@ DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) {
   }
   return result;
 }
+DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) { return prmt(a, b, selector & 0x7777u); }
 DEVICE u32 popcount(u32 word) { return (u32)__builtin_popcount(word); }
 DEVICE u64 mul_hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 DEVICE i32 dot4(u32 a, u32 b, i32 sum) {

@@ -28,6 +28,7 @@ struct alignas(16) float4 {
 
 #define DEVICE static inline __attribute__((always_inline, unused))
 #define KERNEL extern "C" __attribute__((visibility("default")))
+#define DEVICE_TABLE static const
 #define __launch_bounds__(...)
 #define __grid_constant__
 /// On a GPU, unrolling turns small arrays into registers; here it would only double the compile time.

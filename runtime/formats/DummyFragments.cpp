@@ -4,7 +4,7 @@
 // Padding is zero: rows starting at N have scales of 0, and codes starting at K meet activations of 0.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/DummyWeights.h"
-#include "runtime/formats/WeightPlace.h"
+#include "runtime/formats/SeedGroup.h"
 
 #include <algorithm>
 #include <bit>
@@ -77,21 +77,21 @@ void fillRow(SeedRow numbers, const FragmentLayout &layout, std::byte *tile, int
       putNumber(tile + numberPlace(layout, format, row, k), layout.format, numbers.number(k));
     return;
   }
+  if (format.packing != NumericFormat::Packing::Planes) {
+    for (int64_t from = 0; from < layout.k; from += kGroupK) {
+      uint8_t c[kGroupK];
+      for (int64_t i = 0; i < kGroupK; ++i)
+        c[i] = static_cast<uint8_t>(numbers.nibble(from + i));
+      putSeedGroup(layout, format, row, from % layout.blockK, std::min(kGroupK, layout.k - from), c,
+                   tile + from / layout.blockK * layout.blockBytes);
+    }
+    return;
+  }
   const uint32_t mask = format.isScaledFloat() ? kSeedFp8Mask : 0xff;
   const auto places = codesOfRun(layout, format, row);
   for (int64_t from = 0; from < layout.k; from += kRunK) {
     std::byte *run = tile + from / layout.blockK * layout.blockBytes +
                      from % layout.blockK / kRunK * layout.runBytes;
-    if (format.packing != NumericFormat::Packing::Planes) {
-      uint8_t c[kRunK];
-      for (int64_t i = 0; i < kRunK; ++i)
-        c[i] = static_cast<uint8_t>(numbers.nibble(from + i));
-      for (int64_t i = 0; i < kRunK; i += kGroupK)
-        foldSeedCodes(format, c + i);
-      for (int64_t i = 0; i < std::min(kRunK, layout.k - from); ++i)
-        putCode(places[static_cast<size_t>(i)], format.bits, run, c[i]);
-      continue;
-    }
     for (int64_t k = from; k < std::min(from + kRunK, layout.k); ++k)
       putCode(places[static_cast<size_t>(k - from)], format.bits, run,
               static_cast<int>(numbers.code(format.bits, k) & mask));
@@ -106,9 +106,9 @@ void ingot::fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayo
   for (std::byte *tile = out.data(); tile != out.data() + out.size();
        tile += layout.tileBytes(), ++first) {
     const RowSpan rows = layout.rowsOf(first);
+    if (!numericFormat(layout.format).isFloat())
+      fillSeedScales(layout, first, tile); // codes may add signs to them
     for (int64_t row = 0; row < rows.count; ++row)
       fillRow(SeedRow(seed, tensor, rows.first + row), layout, tile, row);
-    if (!numericFormat(layout.format).isFloat())
-      fillSeedScales(layout, first, tile);
   }
 }

@@ -5,7 +5,7 @@
 // words, masks and stores.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/DummyWeights.h"
-#include "runtime/formats/WeightPlace.h"
+#include "runtime/formats/SeedGroup.h"
 
 #include <algorithm>
 #include <array>
@@ -106,27 +106,6 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x0470, 0, 16, 0};
   }
   return {};
-}
-
-void ingot::foldSeedCodes(const NumericFormat &format, uint8_t *c) {
-  for (int64_t i = 0; i < kGroupK && format.packing == NumericFormat::Packing::Trits; ++i)
-    c[i] %= 3;
-  for (int64_t i = 0; i < kGroupK && format.packing == NumericFormat::Packing::Bit1; ++i)
-    c[i] &= 2;
-  if (format.packing != NumericFormat::Packing::Grid)
-    return;
-  const Grid &grid = *format.grid;
-  const uint8_t group = c[0];
-  for (int64_t from = 0; from < kGroupK; from += grid.run) {
-    const int index = seedIndex(grid, c + from);
-    const uint8_t run = c[from];
-    for (int i = 0; i < grid.run; ++i) {
-      const uint8_t sign = grid.signs == GridSigns::Value ? c[from + i]
-                           : grid.signs == GridSigns::Run ? run
-                                                          : group;
-      c[from + i] = static_cast<uint8_t>(grid.magnitude(index, i) | (sign & 8));
-    }
-  }
 }
 
 namespace {
@@ -232,15 +211,7 @@ private:
           c[i] = seedWord(keys[0][r], static_cast<uint64_t>(from / 16 + i / 16)) >>
                      (8 * (i % 8) + 4 * (i / 8 % 2)) &
                  15;
-        if (const Grid *grid = format.grid) {
-          for (int64_t i = 0; i < std::min(kGroupK, end - from); i += grid->run)
-            putRun(layout, format, r, from - first + i, seedIndex(*grid, c + i),
-                   c + (grid->signs == GridSigns::Group ? 0 : i), to);
-          continue;
-        }
-        foldSeedCodes(format, c);
-        for (int64_t i = 0; i < std::min(kGroupK, end - from); ++i)
-          putCodeOfBlock(layout, format, r, from - first + i, c[i], to);
+        putSeedGroup(layout, format, r, from - first, std::min(kGroupK, end - from), c, to);
       }
   }
 

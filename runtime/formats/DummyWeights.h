@@ -25,7 +25,7 @@
 // (That is PanelLayout.h's order inside a line, so a panel is filled with masks and
 // 32-bit stores; any other layout extracts with one shift.)
 //
-// Formats whose panels cannot hold every code (NumericFormat::Packing) take four bits c per value, as above. In
+// Formats whose layouts cannot hold every code (NumericFormat::Packing) take four bits c per value, as above. In
 // base 3 q = c % 3; if a code has bit 1 only, q = c & 2. A grid's index consists of the lower three bits of a
 // run's c, the first lowest, modulo the number of entries. Signs are bit 3 of the value's c, or of the first c
 // of the run or of the group of 32. No model configuration names these formats; the compiler's self-check uses
@@ -88,9 +88,6 @@ constexpr int seedIndex(const Grid &grid, const uint8_t *c) {
     index |= (c[i] & 7u) << 3 * i;
   return static_cast<int>(index % static_cast<unsigned>(grid.count()));
 }
-
-/// Replaces the four bits `c` of each value of a group of 32 by its code.
-void foldSeedCodes(const NumericFormat &format, uint8_t *c);
 
 constexpr uint8_t kSeedFp8Mask = 0xbf;
 constexpr float kSeedFp8Scale = 0x1.119p-5f; ///< times the codes' deviation, 0.598: 0.0200

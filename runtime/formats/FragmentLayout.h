@@ -26,6 +26,8 @@
 //            at bits 8 (s % 2) + 2j and 16 + 8 (s % 2) + 2j
 //   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits
 //            8 (j % 2) and 16 + 8 (j % 2)
+//   bit 1    128 B: lane x 1 word: bit 1 of step s, pair j at bits 4s + j and 16 + 4s + j
+//            (q1_0, whose codes are 0 and 2)
 //
 // so (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
 // lie like 8-bit codes with one change: a word holds values of one row only, as the fp8 products
@@ -37,10 +39,28 @@
 // An fp8 product therefore sees the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} for lanes
 // c = 0..3; its activations are stored in the same order (fp8Slot).
 //
+// Codes in base 3 (tq1_0) take two bits, 2.06 bits a weight with their scale. A GPU would spend more
+// instructions on digits than the 0.3 bits save in bytes.
+//
+// A *grid* (iq1 to iq3; Grids.h) has an index for each run of 8 or 4 values. Lane l holds the indexes of
+// 8 values of each step, k = 8 (c / 2) … 8 (c / 2) + 7 of row g + 8 (c % 2): one index, or two if runs have
+// 4 values. It looks their entries up and shares them with its quad (lanes 4g … 4g + 3), which holds the
+// same 32 values of the step as v0 … v7. Let e = 4 or 8 be the number of a lane's indexes in 64 k:
+//
+//   indexes  32 e B: lane x e bytes: bits 0 to 7 of index i: that of step i, or of step i / 2, half i % 2
+//   signs    128 B, if each value has its own: lane x 1 word: the sign of step s, v at bit
+//            8 (v % 4) + 2s + v / 4
+//
+// Bits of an index above the eighth, and after them the sign of its run (iq1_m), lie behind the codes of
+// the block, in planes of two bits, and of one if one is left. A plane of w bits:
+//
+//   plane    16 e w B: lane x e w / 2 bytes: index i of run r at bit (e r + i) w
+//
 // A *block* covers blockK = max(64, the format's block) values of K, or twice as many if it would
 // otherwise not end on a 64-byte line (int4-g64, int4-g128):
 //
 //   codes    blockK / 64 runs as above
+//   then, with a grid:      the planes of upper bits
 //   then, for Affine:       d[16 rows x blockK / group]
 //                           f16 m[16 x blockK / group]    if hasMin
 //                           u8 z[16 x blockK / group]     if hasZeros, instead of m
@@ -48,6 +68,7 @@
 //   then, for SuperAffine:  f16 d[16]                     (f32 for nvfp4 and the grid formats)
 //                           f16 dmin[16]                  if hasMin
 //                           u8/s8 s[16 x 256 / group]     (signed without a minimum)
+//                           u4 s[16 x 256 / group]        with a grid, instead; as in PanelLayout.h
 //                           u8 t[16 x 256 / group]        if hasMin
 //
 // padded to 64 bytes. Only q3_k and q6_k (1 %) and formats with zero points (up to 5 %) have such padding.
@@ -73,6 +94,27 @@ namespace ingot {
 constexpr int64_t kFragmentRows = 16;
 constexpr int64_t kStepK = 16; ///< values of K of one mma
 constexpr int64_t kRunK = 64;  ///< values of K of a run of codes
+constexpr int64_t kLanes = 32; ///< lanes of a warp
+
+/// Returns the number of a grid's indexes that a lane holds in a run of 64 k.
+constexpr int64_t indexesOfLane(const Grid &grid) {
+  return kRunK * kFragmentRows / kLanes / grid.run;
+}
+/// Returns the number of bits above the eighth of an index, with the sign of its run.
+constexpr int64_t planeBits(const Grid &grid) { return masksOfLine(grid); }
+/// Returns the bytes of `bits` of these bits in a block.
+constexpr int64_t planeBytes(const Grid &grid, int64_t bits) {
+  return kLanes * indexesOfLane(grid) / 2 * bits;
+}
+
+/// Returns the bytes of 16 rows x 64 codes, without scales and planes of upper bits.
+constexpr int64_t codeBytesOfRun(const NumericFormat &format) {
+  if (format.packing == NumericFormat::Packing::Bit1)
+    return 4 * kLanes;
+  if (const Grid *grid = format.grid)
+    return kLanes * (indexesOfLane(*grid) + (grid->signs == GridSigns::Value ? 4 : 0));
+  return codeBytesOfGroup(format.bits); // as many as a panel's 32 x 32
+}
 
 struct FragmentLayout {
   WeightFormat format;
@@ -87,6 +129,7 @@ struct FragmentLayout {
   int64_t blocks; ///< per tile
   int64_t tiles;  ///< in all matrices
   int64_t matrices = 1;
+  int64_t planeOffset = -1; ///< offset of a grid's planes of upper bits; -1 if none
 
   /// As in PanelLayout.
   int64_t tilesOfMatrix() const { return tiles / matrices; }
@@ -109,7 +152,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int6
     l.blockK = kStepK;
     l.runBytes = l.blockBytes = 512;
   } else {
-    l.runBytes = codeBytesOfGroup(f.bits); // 16 x 64 codes are as many as a panel's 32 x 32
+    l.runBytes = codeBytesOfRun(f);
     l.blockK = f.block() > kRunK ? f.block() : kRunK;
     if (f.kind == NumericFormat::Kind::Affine && !f.hasZeros &&
         (l.blockK / kRunK * l.runBytes +
@@ -123,6 +166,8 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int6
       at += bytes;
       return from;
     };
+    if (f.grid && planeBits(*f.grid))
+      l.planeOffset = take(planeBytes(*f.grid, planeBits(*f.grid)));
     int64_t scales = f.superGroup ? 1 : l.blockK / f.group;
     l.scaleOffset = take(f.scaleBytes() * scales * kFragmentRows);
     if (f.hasZeros)
@@ -130,7 +175,7 @@ inline FragmentLayout fragmentLayout(WeightFormat id, int64_t n, int64_t k, int6
     else if (f.hasMin)
       l.minOffset = take(2 * scales * kFragmentRows);
     if (f.superGroup)
-      l.subScaleOffset = take(f.superGroup / f.group * kFragmentRows);
+      l.subScaleOffset = take(f.superGroup / f.group * kFragmentRows / (f.grid ? 2 : 1));
     if (f.superGroup && f.hasMin)
       l.subMinOffset = take(f.superGroup / f.group * kFragmentRows);
     l.blockBytes = roundUp(at, 64);

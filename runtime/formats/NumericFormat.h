@@ -61,8 +61,8 @@ constexpr int kWeightFormatCount = 53;
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
   enum class Scale : uint8_t { F16, BF16, F32 }; ///< type of d, in files and in engines
-  /// How panels hold codes (PanelLayout.h): in bit planes; in base 3; as only bit 1, if all other bits are 0; as
-  /// indexes of a grid, whose sub-scales are odd and stored as nibbles.
+  /// How layouts hold codes (PanelLayout.h, FragmentLayout.h): in bit planes; in base 3 (tiles: in planes); as only
+  /// bit 1, if all other bits are 0; as indexes of a grid, whose sub-scales are odd and stored as nibbles.
   enum class Packing : uint8_t { Planes, Trits, Bit1, Grid };
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine

@@ -7,7 +7,8 @@
 // tests/codegen).
 //
 //   codePlace    the code of w[row][k], for formats whose codes lie in bit planes
-//   runInBlock   panels: the index of its grid entry (signInBlock: its sign); tritInBlock: its digit in base 3
+//   runInBlock   the index of its grid entry (signInBlock: its sign)
+//   tritInBlock  panels: its digit in base 3; bitInBlock: its only bit
 //   codeOf       the code itself, in any packing; putCodeOfBlock and putRun write it
 //   scalePlaces  its scales
 //   numberPlace  w[row][k] itself, for floats
@@ -69,13 +70,10 @@ struct TritPlace {
   int weight;
 };
 
-/// The place of a grid's index: its lower byte, and the bits above, each `maskBytes` after the one before.
+/// The place of a grid's index: its lower byte, the bits above, and after them the sign of its run.
 struct RunPlace {
   int64_t byte;
-  BitPlace upper;
-  int64_t maskBytes;
-
-  constexpr BitPlace upperBit(int i) const { return {upper.byte + i * maskBytes, upper.bit}; }
+  std::array<BitPlace, 4> upper;
 };
 
 constexpr bool hasScaledFloats(const NumericFormat &format) {
@@ -170,55 +168,83 @@ constexpr RunPlace runInBlock(const PanelLayout &layout, const NumericFormat &fo
   const Grid &grid = *format.grid;
   const int64_t g = k / kGroupK, run = k % kGroupK / grid.run, line = run / kRunsOfLine,
                 i = run % kRunsOfLine;
-  return {groupInBlock(layout, format, g) + kPanelLine * line + row * 4 + i,
-          {maskInBlock(layout, grid, 0, g, line) + row / 2, static_cast<int>(row % 2 * 4 + i)},
-          maskInBlock(layout, grid, 1, g, line) - maskInBlock(layout, grid, 0, g, line)};
+  RunPlace place{groupInBlock(layout, format, g) + kPanelLine * line + row * 4 + i, {}};
+  for (int64_t mask = 0; mask < masksOfLine(grid); ++mask)
+    place.upper[static_cast<size_t>(mask)] = {maskInBlock(layout, grid, mask, g, line) + row / 2,
+                                              static_cast<int>(row % 2 * 4 + i)};
+  return place;
 }
 
-/// Returns the place of the sign of w[row][k], or of its run or group.
-constexpr BitPlace signInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
-                               int64_t k) {
+/// Returns the place of the sign of w[row][k], if each value has one.
+constexpr BitPlace valueSignInBlock(const PanelLayout &layout, const NumericFormat &format,
+                                    int64_t row, int64_t k) {
+  const BitPlace bit = bitInGroup(row, k % kGroupK);
+  return {groupInBlock(layout, format, k / kGroupK) + kPanelLine * indexLines(*format.grid) +
+              bit.byte,
+          bit.bit};
+}
+
+/// Returns the place of a code's only bit (Packing::Bit1).
+constexpr BitPlace bitInBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
+                              int64_t k) {
+  const BitPlace bit = bitInGroup(row, k % kGroupK);
+  return {groupInBlock(layout, format, k / kGroupK) + bit.byte, bit.bit};
+}
+
+/// Returns the place of w[row][k] in a plane of 4, 2 or 1 bits that begins at `from`: four, two or one words
+/// per lane.
+constexpr CodePlace codeInPlane(int bits, int64_t from, int64_t row, int64_t k) {
+  const FragmentPlace value = fragmentPlace(row, k % kStepK);
+  const int64_t step = k % kRunK / kStepK, steps = bits < 4 ? 4 / bits : 1; // steps per word
+  // Words are little-endian: bit 16 of one is bit 0 of its third byte.
+  const int64_t bit = step % steps * 4 * bits + bits * (value.value / 2) + 16 * (value.value % 2);
+  return {from + value.lane * 4 * bits + step / steps * 4 + bit / 8, static_cast<int>(bit % 8)};
+}
+
+constexpr RunPlace runInBlock(const FragmentLayout &layout, const NumericFormat &format,
+                              int64_t row, int64_t k) {
   const Grid &grid = *format.grid;
-  const int64_t g = k / kGroupK;
-  switch (grid.signs) {
-  case GridSigns::Value: {
-    const BitPlace bit = bitInGroup(row, k % kGroupK);
-    return {groupInBlock(layout, format, g) + kPanelLine * indexLines(grid) + bit.byte, bit.bit};
+  const int64_t lane = row % 8 * 4 + k % kStepK / 8 * 2 + row / 8, indexes = indexesOfLane(grid),
+                i = (k % kRunK / kStepK * 8 + k % 8) / grid.run, run = k / kRunK;
+  RunPlace place{run * layout.runBytes + lane * indexes + i, {}};
+  for (int64_t b = 0; b < planeBits(grid); ++b) {
+    const int64_t before = b / 2 * 2, wide = std::min<int64_t>(2, planeBits(grid) - before),
+                  bit = ((4 * lane + run) * indexes + i) * wide + b % 2;
+    place.upper[static_cast<size_t>(b)] = {layout.planeOffset + planeBytes(grid, before) + bit / 8,
+                                           static_cast<int>(bit % 8)};
   }
-  case GridSigns::Run:
-    return runInBlock(layout, format, row, k).upperBit(grid.upperBits());
-  case GridSigns::Group:
-    return {layout.subScaleOffset + g / 2 * kPanelRows + row, static_cast<int>(g % 2 * 4 + 3)};
-  }
-  return {};
+  return place;
+}
+
+constexpr BitPlace valueSignInBlock(const FragmentLayout &layout, const NumericFormat &format,
+                                    int64_t row, int64_t k) {
+  const auto [lane, value] = fragmentPlace(row, k % kStepK);
+  return {k / kRunK * layout.runBytes + kLanes * indexesOfLane(*format.grid) + lane * 4 + value % 4,
+          static_cast<int>(k % kRunK / kStepK * 2 + value / 4)};
+}
+
+constexpr BitPlace bitInBlock(const FragmentLayout &layout, const NumericFormat &, int64_t row,
+                              int64_t k) {
+  const CodePlace place = codeInPlane(1, k / kRunK * layout.runBytes, row, k);
+  return {place.byte, place.bit};
 }
 
 constexpr CodePlace codeInBlock(const FragmentLayout &layout, const NumericFormat &format,
                                 int64_t row, int64_t k) {
-  const FragmentPlace value = fragmentPlace(row, k % kStepK);
   const int64_t run = k / kRunK * layout.runBytes;
-  const int64_t step = k % kRunK / kStepK, pair = value.value / 2, odd = value.value % 2;
-  // Words are little-endian: bit 16 of one is bit 0 of its third byte.
-  const auto inWord = [odd](int64_t word, int64_t bit) {
-    bit += 16 * odd;
-    return CodePlace{word + bit / 8, static_cast<int>(bit % 8)};
-  };
   if (format.bits == 8) {
+    const FragmentPlace value = fragmentPlace(row, k % kStepK);
+    const int64_t step = k % kRunK / kStepK, pair = value.value / 2, odd = value.value % 2;
     const bool ofRows = hasScaledFloats(format); // a word holds values of one row only
-    return inWord(run + step / 2 * 512 + value.lane * 16 +
-                      (2 * (step % 2) + (ofRows ? pair % 2 : pair / 2)) * 4,
-                  8 * (ofRows ? pair / 2 : pair % 2));
+    return {run + step / 2 * 512 + value.lane * 16 +
+                (2 * (step % 2) + (ofRows ? pair % 2 : pair / 2)) * 4 +
+                (ofRows ? pair / 2 : pair % 2) + 2 * odd,
+            0};
   }
-  // The place in a plane of 4, 2 or 1 bits that begins at `from`: four, two or one words per lane.
-  const auto inPlane = [&](int bits, int64_t from) {
-    const int64_t steps = bits < 4 ? 4 / bits : 1; // per word
-    return inWord(from + value.lane * 4 * bits + step / steps * 4,
-                  step % steps * 4 * bits + bits * pair);
-  };
-  CodePlace place = inPlane(lowBitsOf(format.bits), run);
-  if (upperBitsOf(format.bits)) {
+  CodePlace place = codeInPlane(lowBitsOf(format.bits), run, row, k);
+  if (const int upperBits = upperBitsOf(format.bits)) {
     const CodePlace upper =
-        inPlane(upperBitsOf(format.bits), run + kRunK * 2 * lowBitsOf(format.bits));
+        codeInPlane(upperBits, run + 4 * kLanes * lowBitsOf(format.bits), row, k);
     place.upperByte = upper.byte, place.upperBit = upper.bit;
   }
   return place;
@@ -274,34 +300,44 @@ constexpr int tritNumber(const TritPlace &place, const auto *bytes) {
   return place.fifth.byte < 0 ? number : number | bitAt(place.fifth, bytes) << 4;
 }
 
+/// Returns the place of the sign of w[row][k], or of its run or group.
+template <typename Layout>
+constexpr BitPlace signInBlock(const Layout &layout, const NumericFormat &format, int64_t row,
+                               int64_t k);
+
+/// Returns how a layout holds codes: tiles hold those in base 3 in planes.
+constexpr NumericFormat::Packing packingIn(const PanelLayout &, const NumericFormat &format) {
+  return format.packing;
+}
+constexpr NumericFormat::Packing packingIn(const FragmentLayout &, const NumericFormat &format) {
+  return format.packing == NumericFormat::Packing::Trits ? NumericFormat::Packing::Planes
+                                                         : format.packing;
+}
+
 /// Returns code k of a row of a block, in any packing.
-constexpr int codeOfBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
-                          int64_t k, const auto *block) {
-  switch (format.packing) {
+template <typename Layout>
+constexpr int codeOfBlock(const Layout &layout, const NumericFormat &format, int64_t row, int64_t k,
+                          const auto *block) {
+  switch (packingIn(layout, format)) {
   case NumericFormat::Packing::Planes:
     break;
-  case NumericFormat::Packing::Bit1: {
-    BitPlace place = bitInGroup(row, k % kGroupK);
-    place.byte += groupInBlock(layout, format, k / kGroupK);
-    return bitAt(place, block) << 1;
-  }
-  case NumericFormat::Packing::Trits: {
-    const TritPlace place = tritInBlock(layout, format, row, k);
-    return tritNumber(place, block) / place.weight % 3;
-  }
+  case NumericFormat::Packing::Bit1:
+    return bitAt(bitInBlock(layout, format, row, k), block) << 1;
+  case NumericFormat::Packing::Trits:
+    if constexpr (std::is_same_v<Layout, PanelLayout>) {
+      const TritPlace place = tritInBlock(layout, format, row, k);
+      return tritNumber(place, block) / place.weight % 3;
+    }
+    break;
   case NumericFormat::Packing::Grid: {
     const RunPlace place = runInBlock(layout, format, row, k);
     int index = static_cast<uint8_t>(block[place.byte]);
     for (int i = 0; i < format.grid->upperBits(); ++i)
-      index |= bitAt(place.upperBit(i), block) << (8 + i);
+      index |= bitAt(place.upper[static_cast<size_t>(i)], block) << (8 + i);
     return format.grid->magnitude(index, static_cast<int>(k % format.grid->run)) |
            bitAt(signInBlock(layout, format, row, k), block) << 3;
   }
   }
-  return codeAt(codeInBlock(layout, format, row, k), format.bits, block);
-}
-constexpr int codeOfBlock(const FragmentLayout &layout, const NumericFormat &format, int64_t row,
-                          int64_t k, const auto *block) {
   return codeAt(codeInBlock(layout, format, row, k), format.bits, block);
 }
 
@@ -319,37 +355,37 @@ template <typename Byte> constexpr void putBit(const BitPlace &place, Byte *byte
 }
 
 /// Writes code k of a row of a block over zeros, in any packing but a grid, where whole runs are written (putRun).
-template <typename Byte>
-constexpr void putCodeOfBlock(const PanelLayout &layout, const NumericFormat &format, int64_t row,
+template <typename Layout, typename Byte>
+constexpr void putCodeOfBlock(const Layout &layout, const NumericFormat &format, int64_t row,
                               int64_t k, int code, Byte *block) {
-  if (format.packing == NumericFormat::Packing::Bit1) {
-    BitPlace place = bitInGroup(row, k % kGroupK);
-    place.byte += groupInBlock(layout, format, k / kGroupK);
-    putBit(place, block, code >> 1);
-  } else if (format.packing == NumericFormat::Packing::Trits) {
-    const TritPlace place = tritInBlock(layout, format, row, k);
-    // Adding the digit to the number flips these bits.
-    const int before = tritNumber(place, block), flips = before ^ (before + code * place.weight);
-    block[place.byte] =
-        static_cast<Byte>(static_cast<uint8_t>(block[place.byte]) ^ (flips & 15) << place.bit);
-    if (flips >> 4)
-      block[place.fifth.byte] =
-          static_cast<Byte>(static_cast<uint8_t>(block[place.fifth.byte]) ^ 1 << place.fifth.bit);
-  } else {
-    putCode(codeInBlock(layout, format, row, k), format.bits, block, code);
-  }
+  const NumericFormat::Packing packing = packingIn(layout, format);
+  if (packing == NumericFormat::Packing::Bit1)
+    return putBit(bitInBlock(layout, format, row, k), block, code >> 1);
+  if constexpr (std::is_same_v<Layout, PanelLayout>)
+    if (packing == NumericFormat::Packing::Trits) {
+      const TritPlace place = tritInBlock(layout, format, row, k);
+      // Adding the digit to the number flips these bits.
+      const int before = tritNumber(place, block), flips = before ^ (before + code * place.weight);
+      block[place.byte] =
+          static_cast<Byte>(static_cast<uint8_t>(block[place.byte]) ^ (flips & 15) << place.bit);
+      if (flips >> 4)
+        block[place.fifth.byte] =
+            static_cast<Byte>(static_cast<uint8_t>(block[place.fifth.byte]) ^ 1 << place.fifth.bit);
+      return;
+    }
+  putCode(codeInBlock(layout, format, row, k), format.bits, block, code);
 }
 
 /// Writes an index of a grid and the signs of its run's codes over zeros. If the run or the group has one sign,
 /// that of the first code is written.
-template <typename Byte>
-constexpr void putRun(const PanelLayout &layout, const NumericFormat &format, int64_t row,
-                      int64_t k, int index, const uint8_t *q, Byte *block) {
+template <typename Layout, typename Byte>
+constexpr void putRun(const Layout &layout, const NumericFormat &format, int64_t row, int64_t k,
+                      int index, const uint8_t *q, Byte *block) {
   const Grid &grid = *format.grid;
   const RunPlace place = runInBlock(layout, format, row, k);
   block[place.byte] = static_cast<Byte>(index & 255);
   for (int i = 0; i < grid.upperBits(); ++i)
-    putBit(place.upperBit(i), block, index >> (8 + i));
+    putBit(place.upper[static_cast<size_t>(i)], block, index >> (8 + i));
   for (int i = 0; i < (grid.signs == GridSigns::Value ? grid.run : 1); ++i)
     putBit(signInBlock(layout, format, row, k + i), block, q[i] >> 3);
 }
@@ -379,13 +415,30 @@ constexpr ScalePlaces scalesInBlock(const Layout &layout, const NumericFormat &f
     places.m = layout.minOffset + 2 * ofBlock;
   if (super)
     places.s = layout.subScaleOffset + index;
-  if (std::is_same_v<Layout, PanelLayout> && format.grid) {
-    places.s = layout.subScaleOffset + group / 2 * kPanelRows + row;
-    places.nibble = static_cast<int>(group % 2 * 4);
+  if (format.grid) {
+    const bool ofPanel = std::is_same_v<Layout, PanelLayout>;
+    places.s = layout.subScaleOffset + (ofPanel ? group / 2 * kPanelRows + row : index / 2);
+    places.nibble = static_cast<int>((ofPanel ? group : index) % 2 * 4);
   }
   if (layout.subMinOffset >= 0)
     places.t = layout.subMinOffset + index;
   return places;
+}
+
+template <typename Layout>
+constexpr BitPlace signInBlock(const Layout &layout, const NumericFormat &format, int64_t row,
+                               int64_t k) {
+  switch (format.grid->signs) {
+  case GridSigns::Value:
+    return valueSignInBlock(layout, format, row, k);
+  case GridSigns::Run:
+    return runInBlock(layout, format, row, k).upper[static_cast<size_t>(format.grid->upperBits())];
+  case GridSigns::Group: { // the upper bit of the sub-scale
+    const ScalePlaces scale = scalesInBlock(layout, format, row, k / format.group);
+    return {scale.s, scale.nibble + 3};
+  }
+  }
+  return {};
 }
 
 template <typename Layout>

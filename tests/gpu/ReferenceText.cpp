@@ -183,7 +183,7 @@ private:
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
     const WeightFormat id =
         cast<lm::WeightType>(op.getWeights()[s * weights].getType()).getFormat();
-    const std::string format = shape.f32 ? panelText(id).str() : formatText(id);
+    const std::string format = shape.f32 ? panelText(id).str() : k.format(id);
     open(k, kernel, own,
          !producer ? "float *value, float *allowed, float limit"
                    : "const u16 *x_rows, float *value, float *allowed, float limit");

@@ -21,6 +21,8 @@
 //   word of a lane (4 bits)   … p3 p2 p1 p0    (word & 000f000f) * 2^127 - zero point / 64
 //                                              (word & 00f000f0) * 2^123 - zero point / 64
 //
+// One-bit codes are 0 and 2: their bit is moved one place up. Formats with a grid are in formats_grid.cuh.
+//
 // 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code, and sums are
 // multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 3, 5 and
 // 6 bits are first assembled below the exponent of 128; since bf16 has 7 bits of mantissa, this is
@@ -95,7 +97,11 @@ struct CodeFormat {
   static constexpr i32 group = Group;
   static constexpr i32 runBytes = 128 * Bits;
   static constexpr i32 scaleBytes = Stored == Scale::F32 ? 4 : 2;
-  static constexpr i32 lowBits = Bits == 8 ? 8 : Bits >= 4 ? 4 : 2, upperBits = Bits - lowBits;
+  static constexpr i32 lowBits = Bits >= 8   ? 8
+                                 : Bits >= 4 ? 4
+                                 : Bits >= 2 ? 2
+                                             : 1,
+                       upperBits = Bits - lowBits;
   /// A block is two of the smallest blocks if one would not end on a multiple of 64 bytes.
   static constexpr i32 leastK = Super ? 256 : Group > 64 ? Group : 64;
   static constexpr i32 blockK =
@@ -139,7 +145,7 @@ struct CodeFormat {
     const u8 *codes, *upper, *scales, *subScales;
     MEMBER explicit Place(const u8 *block) {
       const i32 lane = threadIdx.x % 32, pair = lane / 4;
-      codes = block + lane * (lowBits == 2 ? 8 : 16);
+      codes = block + lane * (lowBits < 4 ? 4 * lowBits : 16);
       upper = block + 128 * lowBits + lane * 4 * upperBits;
       scales = block + scaleOffset + pair * CodeFormat::scales * 2 * scaleBytes;
       subScales = block + (Zeros ? subMinOffset + pair * 2 * CodeFormat::scales
@@ -151,7 +157,9 @@ struct CodeFormat {
   };
 
   static MEMBER void codes_of(Run &run, const u8 *codes, const u8 *rest, WeightStream stream) {
-    if constexpr (lowBits == 2) {
+    if constexpr (lowBits == 1) {
+      run.code[0] = ld_stream((const u32 *)codes, stream);
+    } else if constexpr (lowBits == 2) {
       const uint2 first = ld_stream((const uint2 *)codes, stream);
       run.code[0] = first.x, run.code[1] = first.y;
     } else {
@@ -263,6 +271,11 @@ struct CodeFormat {
       a[1] = bf16x2_fma(q & 0xf0 * both, 0x7d00 * both, back);
       a[2] = bf16x2_fma(upper & 0xf * both, 0x7f00 * both, back);
       a[3] = bf16x2_fma(upper & 0xf0 * both, 0x7d00 * both, back);
+    } else if constexpr (Bits == 1) {
+      const u32 q = step ? run.code[0] >> (4 * step - 1) : run.code[0] << 1;
+      UNROLL
+      for (u32 j = 0; j < 4; j++)
+        a[j] = bf16x2_fma(q & (2u << j) * both, (0x7f00 - 0x80 * j) * both, back);
     } else if constexpr (Bits == 2) {
       const u32 q = run.code[step / 2] >> (8 * (step % 2));
       UNROLL
@@ -364,6 +377,8 @@ struct CodeFormat {
       q = plane(run, lowBits);
       if constexpr (upperBits > 0)
         q |= plane(run + 128 * lowBits, upperBits) << lowBits;
+      if constexpr (Bits == 1)
+        q *= 2;
     }
     if constexpr (Numbers::isThere) {
       const u32 words[4] = {Numbers::a, Numbers::b, Numbers::c, Numbers::d};

@@ -57,6 +57,13 @@ DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) {
 }
 /// Byte i of the result is byte (selector >> 4i) & 7 of b:a (a holds bytes 0…3).
 DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) { return __byte_perm(a, b, selector); }
+/// The same without the instruction that clears bit 3 of a variable selector's nibbles; where it is set, byte i is
+/// eight copies of the sign bit of the chosen byte.
+DEVICE u32 prmt(u32 a, u32 b, u32 selector) {
+  u32 r;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
+  return r;
+}
 DEVICE u32 popcount(u32 word) { return __popc(word); }
 /// The upper half of a product.
 DEVICE u64 mul_hi(u64 a, u64 b) { return __umul64hi(a, b); }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "formats.cuh"
+#include "formats_grid.cuh"
 
 /// splitmix64
 DEVICE u64 seed_mix(u64 z) {
@@ -47,11 +47,12 @@ struct SeedRow {
   }
 };
 
-/// The scales of every block of a format: `seedScales` and kSeedFp8Scale.
+/// The scales of every block of a format: `seedScales` and kSeedFp8Scale. trits: codes are in base 3.
 struct SeedScales {
   u16 d, m;
   u8 s, t;
   float fp8;
+  bool trits;
 };
 
 /// The two rows of the tile that this lane generates.
@@ -96,14 +97,23 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
       UNROLL
       for (i32 v = 0; v < 8; v++) {
         const i32 step = 4 * run + s, j = v / 2, high = 16 * (v % 2);
-        const u32 q = mine.exists(v, step, k)
-                          ? mine.rows[mine.half(v)].template code<Bits>(step, mine.in(v))
-                          : 0;
+        u32 q = 0;
+        if (mine.exists(v, step, k)) {
+          const SeedRow &row = mine.rows[mine.half(v)];
+          if constexpr (Bits == 1)
+            q = row.code<4>(step, mine.in(v)) >> 1 & 1;
+          else if (Bits == 2 && made.trits)
+            q = row.code<4>(step, mine.in(v)) % 3;
+          else
+            q = row.code<Bits>(step, mine.in(v));
+        }
         if constexpr (Bits == 8) {
           words[2 * s + j / 2] |= q << (8 * (j % 2) + high);
         } else {
           if constexpr (lowBits == 4)
             words[s] |= (q & 15) << (4 * j + high);
+          else if constexpr (lowBits == 1)
+            words[0] |= q << (4 * s + j + high);
           else
             words[s / 2] |= (q & 3) << (8 * (s % 2) + 2 * j + high);
           if constexpr (upperBits == 1)
@@ -113,7 +123,9 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
         }
       }
     }
-    if constexpr (lowBits == 2)
+    if constexpr (lowBits == 1)
+      *(u32 *)(codes + lane * 4) = words[0];
+    else if constexpr (lowBits == 2)
       *(uint2 *)(codes + lane * 8) = uint2{words[0], words[1]};
     else
       *(uint4 *)(codes + lane * 16) = uint4{words[0], words[1], words[2], words[3]};
@@ -151,6 +163,76 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
         if constexpr (HasMin)
           at[F::subMinOffset + place] = made.t;
       }
+    }
+  }
+}
+
+/// A warp generates a block; a lane, the indexes that it looks up and the signs of its fragments.
+template <i32 Group, i32 ZeroPoint, class Numbers, GridSigns Signs, class Entries>
+DEVICE void seed_tile(GridFormat<Group, ZeroPoint, Numbers, Signs, Entries>, u8 *tile, u64 seed,
+                      u64 tensor, i32 n, i32 k, SeedScales made) {
+  using F = GridFormat<Group, ZeroPoint, Numbers, Signs, Entries>;
+  constexpr i32 perStep = F::indexes / 4;
+  const SeedLane mine(seed, tensor, n);
+  const i32 lane = threadIdx.x % 32, half = lane % 2, first = lane % 4 / 2 * 8;
+  for (i32 b = threadIdx.x / 32; b < divide_up(k, 256); b += blockDim.x / 32) {
+    u8 *const block = tile + (i64)b * F::blockBytes;
+    u64 upper[2] = {};
+    for (i32 r = 0; r < 4; r++) {
+      u8 *const run = block + r * F::runBytes;
+      u32 signs = 0;
+      for (i32 i = 0; i < F::indexes && half < mine.valid; i++) {
+        const i32 step = 16 * b + 4 * r + i / perStep, in = first + i % perStep * Entries::run;
+        if (16 * step + in >= k)
+          continue;
+        u32 index = 0;
+        for (i32 v = 0; v < 4; v++)
+          index |= (mine.rows[half].code<4>(step, in + v) & 7) << (3 * v);
+        index &= (1u << Entries::bits) - 1u;
+        if constexpr (Signs == GridSigns::Run)
+          index |= mine.rows[half].code<4>(step, in) >> 3 << Entries::bits;
+        run[lane * F::indexes + i] = (u8)index;
+        for (i32 p = 0; p < F::planes; p++)
+          upper[p] |= (u64)(index >> (8 + 2 * p) & ((1u << F::width(p)) - 1u))
+                      << ((r * F::indexes + i) * F::width(p));
+      }
+      for (i32 s = 0; s < 4; s++)
+        for (i32 v = 0; v < 8; v++) {
+          const i32 step = 16 * b + 4 * r + s, in = mine.in(v);
+          // Signs of a run that begins before K are complete.
+          if (mine.exists(v, step, k + in % Entries::run))
+            signs |=
+                mine.rows[mine.half(v)].code<4>(step, in) >> 3 << (8 * (v % 4) + 2 * s + v / 4);
+        }
+      if constexpr (F::ofValues)
+        *(u32 *)(run + 128 * F::words + lane * 4) = signs;
+    }
+    for (i32 p = 0; p < F::planes; p++) {
+      u8 *const plane = block + F::planeOffset + 32 * F::indexes * p;
+      if (F::indexes * F::width(p) == 8)
+        ((u32 *)plane)[lane] = (u32)upper[p];
+      else
+        ((u16 *)plane)[lane] = (u16)upper[p];
+    }
+  }
+  constexpr i32 groups = 256 / Group, pairs = F::runGroups / 2; ///< pairs: of a run, a byte each
+  for (i32 i = threadIdx.x; i < divide_up(k, 256) * 16; i += blockDim.x) {
+    const i32 row = i % 16, b = i / 16, global = blockIdx.x * 16 + row;
+    if (global >= n)
+      continue;
+    u8 *const block = tile + (i64)b * F::blockBytes;
+    *(float *)(block + F::scaleOffset + 4 * (row % 8 * 2 + row / 8)) =
+        f16_to_f32((u16)(made.d ^ ((global + b) % 2 ? 0x8000 : 0)));
+    SeedRow own;
+    own.keys[0] = seed_mix(seed_mix(seed ^ seed_mix(tensor)) ^ (2 * (u64)global));
+    for (i32 g = 0; g < groups; g += 2) {
+      u32 s = (made.s >> 1) * 0x11u;
+      if constexpr (Signs == GridSigns::Group)
+        for (i32 odd = 0; odd < 2; odd++)
+          if (const i32 from = b * 256 + (g + odd) * Group; from < k)
+            s |= own.code<4>(from / 16, 0) >> 3 << (4 * odd + 3);
+      block[F::subScaleOffset + (row % 8 * 4 + g / F::runGroups) * 2 * pairs + row / 8 * pairs +
+            g % F::runGroups / 2] = (u8)s;
     }
   }
 }

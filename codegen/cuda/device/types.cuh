@@ -13,6 +13,8 @@ typedef long long i64;
 #define DEVICE __device__ __forceinline__
 #define KERNEL extern "C" __global__
 #define EXPORT_KERNEL(name)
+/// DEVICE_TABLE u32 name[…] = {…}: constants in global memory.
+#define DEVICE_TABLE static __device__ const
 
 /// SHARED(float, partial, [4][2]): an array of the block. 16-byte aligned.
 #define SHARED(type, name, dims) __shared__ alignas(16) type name dims

@@ -605,6 +605,7 @@ TEST(CudaExperts, Fp8Products) { expectFp8Steps({WeightFormat::Fp8, 6, 2, 33, 11
 TEST(CudaExperts, Fp8ProductsOfPairs) {
   expectFp8Steps({WeightFormat::Fp8Block128, 40, 3, 70, 200, true});
 }
+TEST(CudaExperts, Grids) { expectSteps({WeightFormat::IQ2_S, 6, 2, 40, 512, true}, 100); }
 TEST(CudaExperts, Mxfp4) { expectSteps({WeightFormat::Mxfp4, 9, 4, 48, 96, true}, 70); }
 
 } // namespace

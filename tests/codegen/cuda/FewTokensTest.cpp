@@ -27,7 +27,8 @@ struct Case {
 const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},
                        {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},
-                       {WeightFormat::BF16, 20, 2111, 2, false, /*rows=*/true}};
+                       {WeightFormat::BF16, 20, 2111, 2, false, /*rows=*/true},
+                       {WeightFormat::IQ3_XXS, 24, 512, 4}};
 
 /// Replaces the normed x with x times the lower half of the mean's bits (Dekker's split).
 std::string withLowBits(std::string text) {
@@ -102,7 +103,7 @@ void expectNorms(std::initializer_list<size_t> numbers) {
   });
 }
 
-TEST(CudaFewTokens, NormInTheProjection) { expectNorms({1, 3}); }
+TEST(CudaFewTokens, NormInTheProjection) { expectNorms({1, 3, 4}); }
 TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 
 /// The head's keys equal those of the kernel that reads its logits: argmax_finish finds the same
@@ -178,7 +179,8 @@ struct AppendCase {
 const AppendCase kAppendCases[] = {
     {{3, 1, 64, 64, false, false}, WeightFormat::BF16, WeightFormat::BF16, 100, 4, false},
     {{4, 2, 32, 32, false, false}, WeightFormat::Q4_1, WeightFormat::Q4_1, 420, 8, true},
-    {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true}};
+    {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true},
+    {{3, 1, 64, 64, false, false}, WeightFormat::IQ2_XXS, WeightFormat::IQ1_M, 512, 4, false}};
 
 /// q and the pool equal those of the separate norm, projections and rope_append, byte for byte.
 void expectAppends(std::initializer_list<size_t> numbers) {
@@ -254,7 +256,7 @@ void expectAppends(std::initializer_list<size_t> numbers) {
   });
 }
 
-TEST(CudaFewTokens, AppendInTheProjection) { expectAppends({0, 2}); }
+TEST(CudaFewTokens, AppendInTheProjection) { expectAppends({0, 2, 3}); }
 TEST(DISABLED_LongCudaFewTokens, AppendInTheProjection) { expectAppends({1}); }
 
 } // namespace

@@ -165,8 +165,8 @@ TEST(NvrtcWgmma, Fp8) {
 /// The formats that leave the fewest registers, only in the variants with the most rows.
 TEST(NvrtcWgmma, Experts) {
   std::string text;
-  for (WeightFormat format :
-       {WeightFormat::F16, WeightFormat::Q2_K, WeightFormat::Q4_K, WeightFormat::Q6_K})
+  for (WeightFormat format : {WeightFormat::F16, WeightFormat::Q2_K, WeightFormat::Q4_K,
+                              WeightFormat::Q6_K, WeightFormat::IQ1_M})
     for (bool pair : {false, true}) {
       const std::string name =
           std::string(pair ? "pair_" : "plain_") + std::string(numericFormat(format).name);

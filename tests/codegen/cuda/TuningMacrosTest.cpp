@@ -37,6 +37,7 @@ std::vector<CudaProgram> kernels(int64_t n, int64_t k) {
   return emitAll(
       plainMatmul("codes", WeightFormat::Int4G64, n, k) +
           plainMatmul("minimums", WeightFormat::Q4_1, n, k) +
+          plainMatmul("grid", WeightFormat::IQ2_XS, n, roundUp(k, 256)) +
           plainMatmul("products", WeightFormat::Fp8Block128, n, k, "f32", 0, /*fp8=*/true),
       withWgmma());
 }

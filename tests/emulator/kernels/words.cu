@@ -106,12 +106,12 @@ KERNEL void __launch_bounds__(256)
 }
 EXPORT_KERNEL(pair_arithmetic)
 
-/// out[6]: mask_or, byte_permute twice, popcount, dot4, swizzles.
+/// out[6]: mask_or, byte_permute, prmt, popcount, dot4, swizzles.
 KERNEL void __launch_bounds__(1) bits(u32 *out, u32 a, u32 b) {
   pdl_wait();
   out[0] = mask_or(a, 0x000f000fu, 0x43004300u);
   out[1] = byte_permute(a, b, 0x7531);
-  out[2] = byte_permute(a, b, 0xc810);
+  out[2] = prmt(a, b, 0xc810);
   out[3] = popcount(a);
   out[4] = (u32)dot4(a, b, -7);
   out[5] = swizzle128(7 * 128 + 48) | swizzle64(6 * 64 + 16) << 16;

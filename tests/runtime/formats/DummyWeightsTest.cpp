@@ -144,7 +144,8 @@ void putNumber(Bytes &to, WeightFormat format, int64_t at, float w) {
 }
 
 /// Writes a row of codes that are not stored in planes. A grid's run is written whole.
-void putPackedRow(Bytes &to, const PanelLayout &l, int64_t n, const Naive &naive) {
+template <typename Layout>
+void putPackedRow(Bytes &to, const Layout &l, int64_t n, const Naive &naive) {
   for (int64_t k = 0; k < l.k; ++k) {
     std::byte *const block = to.data() + blockPlace(l, n, k);
     const Grid *grid = naive.format.grid;
@@ -152,9 +153,9 @@ void putPackedRow(Bytes &to, const PanelLayout &l, int64_t n, const Naive &naive
     for (int64_t i = 0; i < 8; ++i)
       signs[i] = uint8_t(naive.code(n, k + i));
     if (!grid)
-      putCodeOfBlock(l, naive.format, n % kPanelRows, k % l.blockK, naive.code(n, k), block);
+      putCodeOfBlock(l, naive.format, n % rowsOfUnit(l), k % l.blockK, naive.code(n, k), block);
     else if (k % grid->run == 0)
-      putRun(l, naive.format, n % kPanelRows, k % l.blockK, naive.index(n, k), signs, block);
+      putRun(l, naive.format, n % rowsOfUnit(l), k % l.blockK, naive.index(n, k), signs, block);
   }
 }
 
@@ -173,11 +174,10 @@ template <typename Layout> Bytes naiveTensor(uint64_t seed, uint64_t tensor, con
     }
     for (int64_t k = 0; k < roundUp(l.k, naive.format.block()); k += naive.format.group)
       putScales(bytes, l, n, k, naive);
-    if constexpr (ofPanels)
-      if (naive.format.packing != NumericFormat::Packing::Planes) {
-        putPackedRow(bytes, l, n, naive);
-        continue;
-      }
+    if (naive.format.packing != NumericFormat::Packing::Planes) {
+      putPackedRow(bytes, l, n, naive);
+      continue;
+    }
     for (int64_t k = 0; k < (ofPanels ? l.blocks * l.blockK : l.k); ++k)
       putCode(codePlace(l, naive.format, n, k), naive.format.bits, bytes.data(),
               k < l.k              ? naive.code(n, k)

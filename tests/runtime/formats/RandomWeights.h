@@ -13,10 +13,10 @@ using reference::interpreter::WeightReader;
 
 /// Returns a random code that the layout can hold.
 template <typename Layout>
-int anyCode(const Layout &, const NumericFormat &format, unsigned random) {
-  if (std::is_same_v<Layout, PanelLayout> && format.packing == NumericFormat::Packing::Trits)
+int anyCode(const Layout &layout, const NumericFormat &format, unsigned random) {
+  if (packingIn(layout, format) == NumericFormat::Packing::Trits)
     return int(random % 3);
-  if (std::is_same_v<Layout, PanelLayout> && format.packing == NumericFormat::Packing::Bit1)
+  if (packingIn(layout, format) == NumericFormat::Packing::Bit1)
     return int(random % 2 * 2);
   return int(random % (1u << format.bits));
 }
@@ -49,19 +49,15 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
                                               : anyCode(layout, format, unsigned(random()));
       char *const block = bytes + blockPlace(layout, row, k);
       const int64_t inUnit = row % rowsOfUnit(layout), inBlock = k % layout.blockK;
-      if constexpr (std::is_same_v<Layout, PanelLayout>) {
-        if (!format.grid) {
-          putCodeOfBlock(layout, format, inUnit, inBlock, code, block);
-        } else if (k % format.grid->run == 0) {
-          uint8_t signs[8]; // all weights of a group have the first one's sign
-          for (uint8_t &sign : signs)
-            sign = uint8_t(
-                format.grid->signs != GridSigns::Group || k % kGroupK == 0 ? random() % 2 * 8 : 0);
-          putRun(layout, format, inUnit, inBlock, int(random() % unsigned(format.grid->count())),
-                 signs, block);
-        }
-      } else {
-        putCode(codeInBlock(layout, format, inUnit, inBlock), format.bits, block, code);
+      if (!format.grid) {
+        putCodeOfBlock(layout, format, inUnit, inBlock, code, block);
+      } else if (k % format.grid->run == 0) {
+        uint8_t signs[8]; // all weights of a group have the first one's sign
+        for (uint8_t &sign : signs)
+          sign = uint8_t(
+              format.grid->signs != GridSigns::Group || k % kGroupK == 0 ? random() % 2 * 8 : 0);
+        putRun(layout, format, inUnit, inBlock, int(random() % unsigned(format.grid->count())),
+               signs, block);
       }
       if (k % format.group != 0)
         continue;
