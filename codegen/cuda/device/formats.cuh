@@ -111,7 +111,7 @@ struct CodeFormat {
           ? 2 * leastK
           : leastK;
   static constexpr i32 runsPerBlock = blockK / 64;
-  static constexpr i32 chunkRuns = runsPerBlock < 2 ? runsPerBlock : 2;
+  static constexpr i32 chunkRuns = Group > 128 ? Group / 64 : runsPerBlock < 2 ? runsPerBlock : 2;
   static constexpr i32 unit = upperBits == 0 ? 64 : 1;
   static constexpr i32 scales = Super ? 1 : blockK / Group; ///< scales per row of a block
   static constexpr i32 scaleOffset = runsPerBlock * runBytes;

@@ -128,6 +128,55 @@ TEST_P(CudaMatmul, Wgmma) {
                    /*few=*/73);
 }
 
+/// The same weight as 4-bit codes of a table, in a kernel that reads them, gives the same bits.
+TEST(CudaMatmulGrids, SumsAreThoseOfCodes) {
+  const int64_t n = 19, k = 512, tokens = 8;
+  const std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
+  for (int id = 0; id < kWeightFormatCount; ++id) {
+    NumericFormat format = numericFormat(WeightFormat(id));
+    if (!format.grid)
+      continue;
+    const RandomFragments grid(format.id, n, k, 5);
+    const std::string plain = plainMatmul("k", format.id, n, k);
+    std::vector<CudaProgram> programs =
+        emitAll(counted(plain, "grid", 1, 8) + counted(plain, "codes", 1, 8));
+    std::string &text = programs[1].source;
+    const size_t from = text.find("GridFormat<"), table = text.find("Table<", from),
+                 end = text.find("Entries_", table);
+    text.replace(from, text.find('>', end) + 1 - from,
+                 "CodeFormat<4, " + std::to_string(format.group) + ", " +
+                     std::to_string(format.zeroPoint) + ", false, true, Scale::F32, false, " +
+                     text.substr(table, text.find('>', table) + 1 - table) + ">");
+
+    format.grid = nullptr, format.packing = NumericFormat::Packing::Planes;
+    FragmentLayout layout = grid.layout;
+    layout.runBytes = codeBytesOfGroup(4);
+    layout.scaleOffset = 4 * layout.runBytes;
+    layout.subScaleOffset = layout.scaleOffset + 4 * kFragmentRows;
+    layout.blockBytes = roundUp(layout.subScaleOffset + 256 / format.group * kFragmentRows, 64);
+    std::vector<uint8_t> codes(size_t(layout.bytes()));
+    for (int64_t row = 0; row < n; ++row)
+      for (int64_t i = 0; i < k; ++i) {
+        putCode(codePlace(layout, format, row, i), 4, codes.data(), grid.reader().code(row, i));
+        const ScalePlaces places = scalePlaces(layout, format, row, i);
+        const float d = grid.reader().d(row, i);
+        std::memcpy(&codes[size_t(places.d)], &d, sizeof d);
+        codes[size_t(places.s)] = uint8_t(grid.reader().s(row, i));
+      }
+    HostKernels kernels(programs, /*checked=*/false);
+    ASSERT_TRUE(bool(kernels));
+    Emulated gpu(kernels, 2);
+    std::vector<float> sums[2];
+    for (bool coded : {false, true}) {
+      float *y = gpu.make<float>(tokens * 32, "y");
+      gpu.launch(coded ? "codes_t8" : "grid_t8",
+                 {gpu.put(x), gpu.put(coded ? codes : grid.bytes), y}, tokensOf(tokens));
+      sums[coded] = gpu.get(y, tokens * 32);
+    }
+    EXPECT_EQ(sums[0], sums[1]) << format.name;
+  }
+}
+
 /// More tokens than one square of blocks holds, so that the last blocks start another square, which
 /// is lower; and an odd number of row blocks.
 TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
