@@ -24,12 +24,13 @@ std::map<std::string, int64_t> workspacesOf(const std::string &text);
 
 /// One format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two
 /// planes, a table, bytes, one bit, and grids of runs of eight and of four values and with signs of runs and of
-/// groups. These tests always run.
+/// groups, a group longer than 128. These tests always run.
 inline auto eachKindOfFormat() {
   return testing::Values(WeightFormat::BF16, WeightFormat::Int4G128, WeightFormat::Q4_1,
                          WeightFormat::Q4_K, WeightFormat::Q3_K, WeightFormat::IQ4_XS,
-                         WeightFormat::Fp8Tensor, WeightFormat::Q1_0, WeightFormat::IQ2_XS,
-                         WeightFormat::IQ3_S, WeightFormat::IQ1_S, WeightFormat::IQ1_M);
+                         WeightFormat::Fp8Tensor, WeightFormat::Q1_0, WeightFormat::TQ2_0,
+                         WeightFormat::IQ2_XS, WeightFormat::IQ3_S, WeightFormat::IQ1_S,
+                         WeightFormat::IQ1_M);
 }
 /// The other formats, for the long tests. The three fp8 formats are packed alike and produce the
 /// same kernels, so one is enough.
@@ -43,8 +44,8 @@ inline auto otherFormats() {
       WeightFormat::Int4BG32, WeightFormat::Int4BG128, WeightFormat::Int4ZBG32,
       WeightFormat::Int4ZBG128, WeightFormat::Int4ZFG32, WeightFormat::Int8F, WeightFormat::Int8ZF,
       WeightFormat::Int4MG64, WeightFormat::Int8MG32, WeightFormat::Int4MBG32,
-      WeightFormat::Int4MBG64, WeightFormat::Int8MBG32, WeightFormat::TQ2_0, WeightFormat::TQ1_0,
-      WeightFormat::Q2_0, WeightFormat::IQ3_XXS, WeightFormat::IQ2_S, WeightFormat::IQ2_XXS);
+      WeightFormat::Int4MBG64, WeightFormat::Int8MBG32, WeightFormat::Q2_0, WeightFormat::IQ3_XXS,
+      WeightFormat::IQ2_S, WeightFormat::IQ2_XXS);
 }
 inline std::string nameOfFormat(const testing::TestParamInfo<WeightFormat> &info) {
   return std::string(numericFormat(info.param).name);
