@@ -51,7 +51,7 @@ struct GridFormat {
   static constexpr i32 runGroups = 64 / Group;
   static constexpr i32 blockBytes = subScaleOffset + 32 * runGroups;
   /// The approximate number of registers of a chunk.
-  static constexpr i32 registers = 4 * (words + (ofValues ? 1 : 0)) + planes + 2 + runGroups;
+  static constexpr i32 registers = 4 * (words + (ofValues ? 1 : 0) + planes) + 2 + runGroups;
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
   /// The bits per index in plane p of upper bits.
