@@ -40,7 +40,7 @@ enum class GridSigns : u8 { Value, Run, Group };
 template <i32 Group, i32 ZeroPoint, class Numbers, GridSigns Signs, class Entries>
 struct GridFormat {
   static constexpr bool isFloat = false, hasMin = false, ofValues = Signs == GridSigns::Value;
-  static constexpr i32 group = Group, blockK = 256, runsPerBlock = 4, chunkRuns = 4, unit = 64;
+  static constexpr i32 group = Group, blockK = 256, runsPerBlock = 4, chunkRuns = 2, unit = 64;
   static constexpr i32 indexes = 32 / Entries::run, words = indexes / 4; ///< per lane and run
   static constexpr i32 upperBits = Entries::bits - 8 + (Signs == GridSigns::Run ? 1 : 0);
   static constexpr i32 planes = divide_up(upperBits, 2);
@@ -51,7 +51,7 @@ struct GridFormat {
   static constexpr i32 runGroups = 64 / Group;
   static constexpr i32 blockBytes = subScaleOffset + 32 * runGroups;
   /// The approximate number of registers of a chunk.
-  static constexpr i32 registers = 4 * (words + (ofValues ? 1 : 0) + planes) + 2 + runGroups;
+  static constexpr i32 registers = 2 * (words + (ofValues ? 1 : 0) + planes) + 2 + runGroups / 2;
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
   /// The bits per index in plane p of upper bits.
@@ -108,25 +108,25 @@ struct GridFormat {
     run_of(run, tile + (i64)(r / 4) * blockBytes, r % 4, threadIdx.x % 32,
            [&](auto *p) { return ld_stream(p, stream); });
   }
-  static MEMBER void load_chunk(Run (&runs)[4], const Place &place, i32 ahead, i32, i32, i32,
+  static MEMBER void load_chunk(Run (&runs)[2], const Place &place, i32 ahead, i32 in, i32, i32,
                                 WeightStream stream) {
     const auto load = [&](auto *p) { return ld_stream(p, stream); };
-    const i32 lane = threadIdx.x % 32;
+    const i32 lane = threadIdx.x % 32, first = in * 2;
     const u8 *const block = place.block + ahead;
-    u32 upper[2], d[2], s[runGroups];
+    u32 upper[2], d[2], s[runGroups / 2];
     UNROLL
-    for (i32 i = 0; i < 4; i++)
-      codes_of(runs[i], block, i, lane, load);
+    for (i32 i = 0; i < 2; i++)
+      codes_of(runs[i], block, first + i, lane, load);
     planes_of(upper, block, lane, load);
     words_of(d, block + scaleOffset + lane / 4 * 8, load);
-    words_of(s, block + subScaleOffset + lane / 4 * 4 * runGroups, load);
+    words_of(s, block + subScaleOffset + (lane / 4 * 4 + first) * runGroups, load);
     UNROLL
-    for (i32 i = 0; i < 4; i++) {
+    for (i32 i = 0; i < 2; i++) {
       UNROLL
       for (i32 p = 0; p < planes; p++)
-        runs[i].upper[p] = upper[p] >> (i * indexes * width(p));
+        runs[i].upper[p] = upper[p] >> ((first + i) * indexes * width(p));
       runs[i].d[0] = d[0], runs[i].d[1] = d[1];
-      runs[i].s = runGroups == 4 ? s[i % runGroups] : s[i / 2] >> (16 * (i % 2));
+      runs[i].s = runGroups == 4 ? s[i % (runGroups / 2)] : s[0] >> (16 * i);
     }
   }
 
