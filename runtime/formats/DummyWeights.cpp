@@ -273,7 +273,7 @@ private:
     return (seedWord(keys[0][row], static_cast<uint64_t>(i)) & mask.keep[w]) | mask.fill[w];
   }
 
-  /// Returns the sums S of four floats, 16 bits each.
+  /// Returns the sums S (DummyWeights.h) of the floats at k … k + 3, packed in 16 bits each.
   uint64_t sums(int64_t row, int64_t k) const {
     constexpr uint64_t kField = 0x0007000700070007;
     uint64_t word = seedWord(keys[0][row], static_cast<uint64_t>(k / 4)), sum = 0;

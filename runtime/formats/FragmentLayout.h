@@ -207,9 +207,8 @@ constexpr int64_t fp8Slot(int64_t k) { return k % 8 / 2 * 4 + k % 2 * 2 + k / 8;
 /// Returns the bytes of a row of bf16 activations, padded with zeros to whole runs.
 constexpr int64_t gpuRowBytes(int64_t n) { return roundUp(n, kRunK) * 2; }
 
-/// Returns the bytes of a row of E4M3 activations for GPUs: codes of whole groups of 128, then an f32 scale for each
-/// group.
-constexpr int64_t kFp8GroupK = 128;
+constexpr int64_t kFp8GroupK = 128; ///< values of K that share a scale
+/// Returns the bytes of a row of E4M3 activations for GPUs: codes of whole groups, then an f32 scale for each group.
 constexpr int64_t fp8RowBytes(int64_t n) {
   int64_t codes = roundUp(n, kFp8GroupK);
   return roundUp(codes + 4 * (codes / kFp8GroupK), 64);
