@@ -122,10 +122,14 @@ bool mayLeaveSums(kernel::MatmulOp op, const Isa &isa) {
                       [&](size_t i) { return countsOfDots(formatOf(op, i), isa).unpack > 18; });
 }
 
+bool multipliesBf16WithAmx(kernel::MatmulOp op, const Isa &isa) {
+  return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16;
+}
+
 /// Returns the bytes of a row of x in the encoding that is multiplied.
 int64_t xRowBytes(kernel::MatmulOp op, const Isa &isa) {
-  return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16 ? bf16RowBytes(isa, op.xType().getN())
-                                                              : op.xType().rowBytes();
+  return multipliesBf16WithAmx(op, isa) ? bf16RowBytes(isa, op.xType().getN())
+                                        : op.xType().rowBytes();
 }
 
 /// Returns the cycles of all panels of one weight for a block of `tokens` tokens.
@@ -208,8 +212,8 @@ bool ingot::codegen::cpu::unpacksPanels(kernel::MatmulOp op, const PanelLayout &
 
 bool ingot::codegen::cpu::multipliesInTiles(kernel::MatmulOp op, const PanelLayout &layout,
                                             const Isa &isa) {
-  return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16 &&
-         layout.format == WeightFormat::BF16 && layout.k % kAmxK == 0;
+  return multipliesBf16WithAmx(op, isa) && layout.format == WeightFormat::BF16 &&
+         layout.k % kAmxK == 0;
 }
 
 int64_t ingot::codegen::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens) {
@@ -271,7 +275,7 @@ static MatmulCost costOfAll(kernel::MatmulOp op, kernel::ScheduleAttr schedule, 
   double memory = cost.memoryBytes / reachedRate(schedule.getPrefetch(), machine) / 1e9;
   cost.seconds = overlap(cost.coreSeconds, memory);
 
-  const bool tiles = isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16;
+  const bool tiles = multipliesBf16WithAmx(op, isa);
   double perInstruction = arithmeticOf(op, isa) == Arithmetic::Int8   ? 8 * isa.lanes
                           : arithmeticOf(op, isa) == Arithmetic::Bf16 ? 4 * isa.lanes
                                                                       : 2 * isa.lanes;

@@ -61,8 +61,8 @@ double matmulSlowness(kernel::MatmulOp op, kernel::ScheduleAttr schedule, const 
 int64_t tileRegisters(kernel::MatmulOp op, const Isa &isa, int64_t tokens);
 
 /// Returns whether tiles of a prompt read panels of this layout from scratch memory, where each panel is unpacked
-/// once for all tiles (PanelGroup.h). They do not if codes are bytes, or if an unpacked panel is too large to stay in L2. The
-/// choice of a schedule ignores unpacking, because it speeds up all plausible schedules alike.
+/// once for all tiles (PanelGroup.h). They do not if codes are bytes, or if an unpacked panel is too large to stay in
+/// L2. The choice of a schedule ignores unpacking, because it speeds up all plausible schedules alike.
 bool unpacksPanels(kernel::MatmulOp op, const PanelLayout &layout, const Isa &isa);
 inline constexpr int64_t kTilesToUnpackFor =
     3; ///< minimum number of tiles of the largest size; measured
