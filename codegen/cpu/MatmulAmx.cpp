@@ -9,8 +9,9 @@
 //   x1  [ sums 2        ][ sums 3     ]          sums  [16 tokens][16 rows]
 //
 // The sums stay in their tiles for all of K, so a step of 32 k takes four loads and four products. For 16 tokens or
-// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) For each step, the products of even and of odd k are summed apart, in ascending order; then
-// the sum of both is added. Which tokens share a tile does not change a bit.
+// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) For each step, the products of even
+// and of odd k are summed apart, in ascending order; then the sum of both is added. Which tokens share a tile does not
+// change a bit.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 
