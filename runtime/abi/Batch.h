@@ -32,9 +32,9 @@ struct AttentionTile {
   int32_t firstPosition; ///< absolute position of firstToken
 };
 
-/// On GPUs: the split of a decode tile that one block processes, for each KV head. Of the n KV chunks
-/// (256 positions at fixed places, codegen/cuda/device/attention.cuh) that the token may see in a layer,
-/// it takes chunks index, index + of, index + 2 of, …; if `of` exceeds n, n is used instead.
+/// The part of a decode tile that one block of a GPU processes for each KV head. In a layer, the token may
+/// see n KV chunks (256 positions at fixed places, codegen/cuda/device/attention.cuh). The split covers the
+/// chunks index, index + of, index + 2 of, …; if `of` exceeds n, n is used instead.
 /// cuda/AttentionSplits.h assigns the splits of a step.
 struct AttentionSplit {
   int32_t token;    ///< row of the batch
@@ -42,13 +42,13 @@ struct AttentionSplit {
   int32_t position; ///< absolute; earlier steps have written all positions before it
   int32_t index, of;
   // If several blocks split a tile, in the workspace of the kernel:
-  int32_t slot;    ///< slot of its first KV chunk; those of the others follow
+  int32_t slot;    ///< slot of the tile's first KV chunk; its other chunks take the slots after it
   int32_t counter; ///< index of the counter of finished blocks
   int32_t zero;
 };
 
 /// The parameters with which a device samples the id that follows a logits row
-/// (sample/SamplingParams.h has the filters and their order). The random number is Philox's for
+/// (sample/SamplingParams.h has the filters and their order). The random number is the output of Philox for
 /// (seed, choice, position of the new token).
 struct RowSampling {
   uint64_t seed;   // 0
@@ -81,30 +81,30 @@ struct BatchView {
   int64_t sequences;                   // 8
   int64_t rows;                        // 16  R: rows of logits
   int64_t tiles;                       // 24
-  const int32_t *ids;                  // 32  [T] token ids; ~r: the one in earlierIds[r]
+  const int32_t *ids;                  // 32  [T] token ids; ~r stands for earlierIds[r]
   const int32_t *positions;            // 40  [T] absolute position in the sequence
   const int32_t *sequenceOf;           // 48  [T] row of the block table
   const int32_t *rowTokens;            // 56  [R] token of each logits row
   const AttentionTile *attentionTiles; // 64  [tiles]
   const int32_t *blockTable;           // 72  [sequences][blockTableStride] page numbers
   int64_t blockTableStride;            // 80
-  // Ids that the previous step found, indexed by its logits rows. Set by executors that run ahead
-  // (Executor.h); for others all ids are known.
+  // Ids that the previous step found, indexed by its logits rows. Executors that run ahead (Executor.h) set
+  // this pointer; for others all ids are known.
   const int32_t *earlierIds; // 88
-  // For executors that sample on the device (Executor.h): null if every row requests the id of its
-  // largest logit, or its logits.
+  // For executors that sample on the device (Executor.h). Null if the step's result is the id of each row's
+  // largest logit, or the logits themselves.
   const RowSampling *sampling; // 96  [R]
   // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each group, all
-  // with the same stride; blockTable is that of the first. Kernels get the table of their slot's group as
-  // blockTable.
+  // with the same stride. `blockTable` is the first group's table. A kernel gets a view in which
+  // `blockTable` is the table of its slot's group.
   const int32_t *const *groupTables = nullptr; // 104
   // For GPUs, set by their executor, which orders the attention tiles: the first promptTiles belong to
   // prompts, the others decode (one token, the first of its sequence in the step).
   const AttentionSplit *splits = nullptr; // 112 [splitCount] for the decode tiles
   int64_t splitCount = 0;                 // 120
   int64_t promptTiles = 0;                // 128
-  // For kernels of fixed states: one for each sequence that has tokens in the step, in order of the tokens. Null if
-  // the engine has no fixed states.
+  // For kernels of fixed states: one span for each sequence that has tokens in the step, in order of the tokens.
+  // Null if the engine has no fixed states.
   const StateSpan *stateSpans = nullptr;   // 136 [spanCount]
   int64_t spanCount = 0;                   // 144
   const StateWrite *stateWrites = nullptr; // 152

@@ -11,17 +11,19 @@
 //   Tokens     one per token of the batch, times a factor
 //   Rows       one per logits row, times a factor
 //   Tiles      one per attention tile, times a factor (KV heads)
-// The items of a matmul of experts are the panels of all experts. They map proportionally to the panels of the
-// experts that have rows in a step: items [n/4, n/2) are the second quarter of those panels (abi/Routes.h).
-// The count is  base * factor. Items of one launch may run in any order on any
+//   Spans      one per span of BatchView::stateSpans, times a factor
+// The number of items is  base * factor. Items of one launch may run in any order on any
 // thread: no item reads data that another item of the same launch writes, and
 // results do not depend on how items are distributed.
+//
+// The items of a matmul of experts are the panels of all experts. They map proportionally to the panels of the
+// experts that have rows in a step: items [n/4, n/2) are the second quarter of those panels (abi/Routes.h).
 //
 // args[i] is the base address of the i-th operand of the kernel: a buffer of the
 // arena, a packed weight, or the KV pool of the layer. All are 64-byte aligned.
 // `scratch` is the thread's own memory, 64-byte aligned, Kernel.scratch_bytes long.
-// `ahead` controls how a matmul of few tokens prefetches weights: each line, `ahead` bytes ahead, or one line per
-// kilobyte (0). It changes no result.
+// `ahead` controls how a matmul of few tokens prefetches weights. If it is 0, the matmul prefetches one line per
+// kilobyte; otherwise it prefetches each line, `ahead` bytes before reading it. It changes no result.
 //
 // Kernels write only their outputs and scratch, call no functions and hold no state.
 //

@@ -1,17 +1,17 @@
 //===- Routes.h - The rows that each expert of a layer works on -------------===//
 //
 // Two launches (kernel.route, kernel.group_routes) fill a buffer of routes; the launches of the layer's
-// experts read it. With P = tokens * used pairs of a token and one of its experts, it holds
+// experts read it. There are P = tokens * used pairs of a token and one of its experts. The buffer holds
 //
 //   i32 expert[P]     pair p belongs to token p / used; the experts of a token ascend
 //   f32 weight[P]     weight of the pair
 //   i32 row[P]        index of the pair among the rows that experts work on
 //   i32 token[P]      the token of each row. Rows are ordered by expert, then by token
 //   i32 count         number of experts that have rows, followed by 12 bytes of padding
-//   { i32 expert, first, end }[count]      their rows, by ascending expert
+//   { i32 expert, first, end }[count]      the rows of each of these experts, by ascending expert
 //
-// without gaps, so offsets depend on the number of tokens in the step. kernel.route writes the first
-// two arrays, kernel.group_routes the others.
+// in this order without gaps, so the offsets depend on the number of tokens in the step. kernel.route
+// writes the first two arrays, kernel.group_routes the others.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -41,8 +41,8 @@ struct RoutesLayout {
   constexpr int64_t end() const { return segments() + int64_t(sizeof(RouteSegment)) * pairs; }
 };
 
-/// Returns the distance, in elements, between the column permutations of two experts in a vector that has one for
-/// each (lm.permute). Kernels read whole lines of it, so each permutation is padded with zeros.
+/// Returns the distance, in elements, between the column permutations of consecutive experts in a vector that holds
+/// one permutation for each expert (lm.permute). Kernels read whole lines, so each permutation is padded with zeros.
 constexpr int64_t orderStride(int64_t width) { return (width + 31) / 32 * 32; }
 
 /// Returns the expected fraction of experts that receive any of `tokens` tokens, if each token goes to `used`

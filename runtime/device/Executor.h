@@ -55,9 +55,9 @@ public:
   /// Whether a second step may begin before the first has ended. Its batch then uses the id `~r`
   /// for the id that row r of the first step will yield.
   virtual bool runsAhead() const { return false; }
-  /// Like step(), but endSampled() returns the id of each row instead of logits: the id that the
-  /// sampler (sample/Sampler.h) draws according to batch.sampling or, if that is null, the id that
-  /// its `argmax` finds. On return, the batch belongs to the caller again.
+  /// Like step(), but endSampled() returns the id of each row instead of logits. The ids are those that
+  /// the sampler (sample/Sampler.h) would draw according to batch.sampling or, if batch.sampling is null,
+  /// those that its `argmax` would find. On return, the batch belongs to the caller again.
   virtual Result<void> beginSampled(const BatchView &batch) {
     (void)batch;
     assert(false && "draws() says no");
@@ -83,12 +83,12 @@ public:
     assert(false && "hiddenSize() is 0");
   }
 
-  /// Does up to a few milliseconds of work ahead of time while idle, work that a step would
-  /// otherwise wait for. Returns false when nothing is left.
+  /// Does up to a few milliseconds of work that a step would otherwise wait for. An idle session calls
+  /// this. Returns false when nothing is left to do.
   virtual bool prepareAhead() { return false; }
-  /// Has the system commit more of the memory of the first pages[g] KV pages of each group, before
-  /// a step has to wait for it. One call commits a piece in less than a millisecond. Returns false
-  /// when all of it is committed.
+  /// Asks the system to commit more of the memory of the first pages[g] KV pages of each group g, so
+  /// that no step has to wait for it. One call commits a piece in less than a millisecond. Returns
+  /// false when all of it is committed.
   virtual bool takeKvMemory(std::span<const int64_t> pages) {
     (void)pages;
     return false;
@@ -119,8 +119,9 @@ public:
   /// Number of host threads that work on a step.
   virtual int threads() const = 0;
 
-  /// Measures launches in isolation; null if the device does not support it. Meanwhile the bench has
-  /// the executor's memory to itself, and afterwards that memory holds no meaningful results.
+  /// Returns a bench that measures launches in isolation; null if the device does not support it. The
+  /// bench overwrites the executor's memory, so no step may run meanwhile, and the memory holds no
+  /// meaningful results afterwards.
   virtual std::unique_ptr<KernelBench> kernelBench() { return nullptr; }
 
   /// Starts or stops recording times. `keepEvents`: record events for a Chrome trace.

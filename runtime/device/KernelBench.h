@@ -1,8 +1,8 @@
 //===- KernelBench.h - Times selected launches of a step -------------------===//
 //
-// `ingot bench-kernels` uses it to run, out of a step over some batch, the launches of one kernel
-// in all layers repeatedly and to report how long they take. The layers follow each other as in a
-// step, so each launch finds the weights of its layer where a step finds them: in memory.
+// `ingot bench-kernels` selects the launches of one kernel, in all layers, from a step over some batch.
+// It runs them repeatedly and reports how long they take. The layers follow each other as in a step, so
+// each launch reads the weights of its layer from memory, as a step does, rather than from a cache.
 //
 //   a step        norm qkv attention o norm gate,up down | norm qkv attention o … | … head
 //   only qkv           qkv                               |      qkv               | …
@@ -51,9 +51,9 @@ public:
     double f32Gflops = 0, int8Gops = 0;
   };
 
-  /// Runs a step over the batch, on which later calls work. The caller keeps ownership of the batch
-  /// and must leave it unchanged until the next call of this function. Returns the errors of
-  /// Executor::step().
+  /// Runs a step over the batch. Later calls select launches of this step. The caller keeps ownership
+  /// of the batch and must leave it unchanged until the next call of this function. Returns the errors
+  /// of Executor::step().
   virtual Result<void> prepare(const BatchView &batch) = 0;
   virtual Launches launches(const Choice &choice) = 0;
   /// Runs the selected launches `rounds` * `runs` times, after one untimed warm-up run. Returns the

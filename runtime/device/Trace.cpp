@@ -27,8 +27,8 @@ void Trace::watchRoutes(size_t launch, const std::byte *routes, uint32_t experts
   assert(launch < launches.size() && (watched.empty() || watched.back().launch < launch) &&
          "launches are watched in increasing order");
   const int32_t layer = launches[launch].layer;
-  auto found = std::ranges::find(loads, layer, &ExpertLoad::layer); // found: another specialisation
-                                                                    // of the same section
+  // Specialisations of a section share the load of their layer, so it may exist already.
+  auto found = std::ranges::find(loads, layer, &ExpertLoad::layer);
   watched.push_back({launch, routes, used, size_t(found - loads.begin())});
   if (found == loads.end())
     loads.push_back({layer, std::vector<uint64_t>(experts)});

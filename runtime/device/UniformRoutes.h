@@ -10,7 +10,7 @@
 namespace ingot::runtime {
 
 /// Returns a routes buffer (abi/Routes.h) in which `tokens` tokens are spread evenly over all experts.
-/// Benchmarks that time a single launch use it where a step has since reused the buffer.
+/// Benchmarks that time a single launch use it, because the last step may have overwritten its real routes.
 std::vector<std::byte> uniformRoutes(int64_t experts, int64_t used, int64_t tokens);
 
 /// Whether the kernel computes the routes by which other launches find their rows. Its launches run even in a

@@ -80,9 +80,8 @@ CpuExecutor::create(std::shared_ptr<runtime::EngineFile> engine,
   std::unique_ptr<CpuExecutor> executor(new CpuExecutor());
   executor->file = engine;
   executor->plan = runtime::programFor(engine->table(), DeviceKind::Cpu);
-  if (!executor->plan)
-    executor->plan = engine->table().programs()->Get(0); // its code fits no CPU, which is reported
-                                                         // below
+  if (!executor->plan) // pickCode() below reports that the code of the other program fits no CPU
+    executor->plan = engine->table().programs()->Get(0);
   const fb::Program &plan = *executor->plan;
   auto picked = runtime::pickCode(plan, runtime::hostCpu(), isa);
   if (!picked)
@@ -167,8 +166,8 @@ Result<void> CpuExecutor::bringWeights(uint64_t allowed) {
     weights.push_back(file->segment(segment));
   const bool lock = memoryPlan.limits.lock;
   if (const uint64_t before = lock ? lockedMemory() : 0;
-      lock) { // lock first: the system may refuse it, and pages that arrive later are locked as
-              // they come
+      lock) { // lock before the prefault: the system may refuse, and it locks pages that arrive
+              // later as they arrive
     std::vector<std::span<const std::byte>> all = weights;
     for (const HostMemory *memory :
          {&fixedArena, &tokenArena, &rowArena, &kv, &slots, &scratch, &seeded})
@@ -178,7 +177,7 @@ Result<void> CpuExecutor::bringWeights(uint64_t allowed) {
         return lockError(memoryPlan, before, reason);
   }
   if (allowed && memoryPlan.read > allowed)
-    return {}; // its beginning would be evicted by the time its end is read
+    return {}; // the first weights would be evicted by the time the last ones are read
   prefault.emplace(weights, int(memoryPlan.limits.threads));
   if (lock)
     prefault->finish();
@@ -302,7 +301,8 @@ void CpuExecutor::resolveLaunch(const fb::Launch &launch, const fb::Step &step, 
 bool CpuExecutor::takeKvMemory(std::span<const int64_t> pages) {
   constexpr uint64_t kPiece = uint64_t(2) << 20;
   assert(pages.size() == memoryPlan.groups.size() && "each group has its number of pages");
-  // Going state by state would leave the last layers with nothing if a request arrives meanwhile.
+  // The state with the fewest committed pages is next. Going state by state would leave the last layers
+  // with nothing if a request arrives meanwhile.
   size_t next = kvTaken.size();
   uint64_t piece = 0, fewest = std::numeric_limits<uint64_t>::max();
   for (size_t slot = 0; slot < kvTaken.size(); ++slot) {

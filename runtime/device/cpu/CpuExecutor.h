@@ -1,10 +1,11 @@
 //===- CpuExecutor.h - An engine's program, ready to run on this CPU ------===//
 //
-// An engine stores sections of launches, run in the order of the steps; each launch is a kernel with
-// operands named by index. Creating the executor resolves all of that once:
+// The entry point of a program is a list of sections to run, one after the other. A section is a list of
+// launches; each launch is a kernel with operands named by index. Creating the executor resolves all of
+// that once:
 //
-//   steps x specialisations     flat array of launches, of which a step runs those of its own
-//                               specialisations
+//   sections x specialisations  flat array of launches; a step skips those of specialisations
+//                               that it does not use
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
@@ -16,8 +17,8 @@
 // (Prefault.h), or in memory that is filled from the engine's seed when the executor is created
 // (FillDummyWeights.h).
 //
-// Buffer addresses: each class of buffer has an arena of `bytes per unit * limit`; a buffer starts
-// at arena + offset * limit, and its row r is at + per_unit * r.
+// Buffer addresses: each class of buffer has an arena of `bytes per unit * limit`. A buffer starts
+// at arena + offset * limit, and its row r starts per_unit * r bytes later.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -48,7 +49,7 @@ public:
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
   Result<void> step(const BatchView &batch) override { return run(batch, fb::Mode::Logits); }
-  /// Supports greedy ids only: the head finds them.
+  /// Supports greedy ids only, which the kernel of the head finds.
   bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
   int64_t mostDrawnRows() const override { return kGreedyRows; }
   /// Runs the step to completion.
@@ -95,7 +96,7 @@ private:
   Result<void> bringWeights(uint64_t allowed);
   void resolve();
   void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
-  /// The bit of a specialisation, and the bits of those that a step runs (StepLoop.h).
+  /// The bit of a specialisation, and the bits of all specialisations that a step runs (StepLoop.h).
   uint64_t bitOf(const fb::Section &section, const fb::Case &one) const;
   uint64_t casesOf(fb::Mode mode, const BatchView &batch) const;
   Result<void> run(const BatchView &batch, fb::Mode mode);

@@ -99,7 +99,7 @@ constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byte
 constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
                                   "active_file"};
 
-/// Bytes that one cgroup leaves; 0 if it has no limit.
+/// Bytes that can still be allocated in one cgroup; 0 if it has no limit.
 uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
   constexpr uint64_t kNoLimit = uint64_t(1) << 62; // how version 1 expresses it
   const uint64_t limit = numberIn(folder + files.limit), used = numberIn(folder + files.used);
@@ -116,7 +116,7 @@ uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
   return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used)));
 }
 
-/// Bytes of address space that `ulimit -v` leaves.
+/// Bytes of address space that can still be mapped under `ulimit -v`; 0 if it is unlimited.
 uint64_t leftOfAddresses() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)

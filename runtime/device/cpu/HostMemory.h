@@ -12,12 +12,12 @@
 namespace ingot::cpu {
 
 /// Zeroed memory straight from the system, committed page by page when first touched. Large regions
-/// are aligned to 2 MiB and request huge pages; the tail does not, so the memory in use never
-/// exceeds the bytes requested.
+/// are aligned to 2 MiB and request huge pages. The tail after the last whole huge page does not, so
+/// the memory in use never exceeds the whole pages requested.
 class HostMemory {
 public:
   HostMemory() = default;
-  /// Empty if bytes is 0. E0702 (exit 3) if the system refuses.
+  /// Allocates the memory; the result is empty if `bytes` is 0. E0702 (exit 3) if the system refuses.
   static Result<HostMemory> allocate(uint64_t bytes, const std::string &what, bool hugePages);
   HostMemory(HostMemory &&other) noexcept;
   HostMemory &operator=(HostMemory &&other) noexcept;

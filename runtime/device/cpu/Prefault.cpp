@@ -22,8 +22,8 @@ void ask(std::span<const std::byte> piece) {
   const uintptr_t begin = addressOf(piece) / kPage * kPage;
   const size_t bytes = addressOf(piece) + piece.size() - begin;
   auto *at = reinterpret_cast<void *>(begin);
-  // If the first call is not supported, the other still has the disk read ahead. For a truncated
-  // file both return errors, whereas touching a page would raise a signal.
+  // If the system does not support the first call, the other still makes the disk read ahead. For a
+  // truncated file both return errors, whereas touching a page would raise a signal.
   if (madvise(at, bytes, MADV_POPULATE_READ) != 0 && errno == EINVAL)
     (void)madvise(at, bytes, MADV_WILLNEED);
 }
@@ -32,7 +32,7 @@ void ask(std::span<const std::byte> piece) {
 
 Prefault::Prefault(std::span<const std::span<const std::byte>> ranges, int count) {
   for (std::span<const std::byte> rest : ranges)
-    while (!rest.empty()) { // up to the end of the huge page
+    while (!rest.empty()) { // each piece ends where a huge page would end
       const size_t bytes = std::min(rest.size(), size_t(kHugePage - addressOf(rest) % kHugePage));
       pieces.push_back(rest.first(bytes));
       rest = rest.subspan(bytes);

@@ -17,9 +17,9 @@ namespace ingot::cpu {
 
 class Prefault {
 public:
-  /// Begins on up to `threads` threads; `ranges` are parts of mapped files that must stay mapped as
-  /// long as this object lives. Pages that the system does not map ahead (of a truncated file, or
-  /// with Linux before 5.14) are left to their readers.
+  /// Starts up to `threads` threads, which request the pages of `ranges`. The ranges are parts of mapped
+  /// files and must stay mapped as long as this object lives. If the system does not map a page ahead
+  /// (of a truncated file, or with Linux before 5.14), its first reader faults it in.
   Prefault(std::span<const std::span<const std::byte>> ranges, int threads);
   ~Prefault(); ///< waits only for pieces in progress
   Prefault(const Prefault &) = delete;

@@ -22,8 +22,8 @@ public:
   /// The prefetch distances in bytes that kernels support (KernelAbi.h): one line per kilobyte, and
   /// each line.
   static constexpr std::array<int64_t, 2> kWays = {0, 8192};
-  /// Steps of up to this many tokens are bound by weights like those of one token, and use the
-  /// choice made for one.
+  /// Steps of up to this many tokens are bound by reading weights, as one-token steps are. They use the
+  /// choice made for one token.
   static constexpr int64_t kFewTokens = 3;
   /// Number of trials. It is even, so that each launch uses both ways equally often, and more than
   /// two, since the first trial may find pages that have not been brought in yet.
@@ -34,8 +34,8 @@ public:
   /// `kernels`: kernel of each launch of the program; `parts`: the maximum number of parts of a
   /// launch.
   ReadAhead(std::vector<uint32_t> kernels, size_t parts);
-  /// For other launches of the same kernels: uses the choices of `known`, made or still default, and
-  /// runs no trials.
+  /// For other launches of the same kernels: runs no trials and uses the choices of `known`, which are the
+  /// defaults while its trials last.
   ReadAhead(std::vector<uint32_t> kernels, const ReadAhead &known)
       : kernels(std::move(kernels)), chosen(known.chosen) {}
 
@@ -49,7 +49,7 @@ public:
 
   /// Whether one-token steps are still trials.
   bool tries() const { return !best.empty(); }
-  /// Prefetch distance in bytes of a kernel; during trials, that of the first way.
+  /// Prefetch distance in bytes of a kernel; during trials, kWays.front().
   int64_t bytesOf(uint32_t kernel) const { return chosen[kernel]; }
 
 private:

@@ -119,7 +119,7 @@ template <bool Traced> void StepLoop::runStep(const Step &step, int thread) {
     uint64_t target = 0;
     for (size_t launch = first; launch < end; ++launch)
       target += partsOf(step, program[launch]);
-    if (target) { // otherwise there is nothing to do, and all threads compute the same
+    if (target) { // otherwise the group has no parts; all threads skip it, since they compute the same target
       if (!groupsDone.passed(group))
         runGroup<Traced>(step, thread, first, end, uint32_t(target));
       if (!groupsDone.passed(group))

@@ -1,10 +1,10 @@
 //===- StepLoop.h - A step on several threads -----------------------------===//
 //
 // A step is a list of launches in groups; a group ends at a barrier of the plan, and its launches
-// may overlap. The items of a launch are cut into parts, and each thread owns a share of the parts:
-// one part in a small step, which is bound by memory, and several in a large one, whose parts take
-// long enough for threads to drift apart (and whose weights then stay in a cache while one block of
-// tokens after the other is processed):
+// may overlap. The items of a launch are cut into parts, and each thread owns a share of the parts.
+// In a small step, which is bound by memory, a thread owns one part. In a large step it owns several,
+// because threads drift apart while they work on long parts. Smaller parts also let the weights of a
+// part stay in a cache while one block of tokens after the other is processed.
 //
 //                    group 0          group 1                 group 2
 //   thread 0 | embed  consts | qkv . . . . . . . | attention . . . | ...
@@ -23,10 +23,10 @@
 //                         the last one resets it and advances
 //   groupsDone            a gate, advanced once per group, at which threads wait
 //
-// A thread may even be late by whole steps. It must not mistake one step for another: the
-// description of the step is copied under a version that is checked after the copy, a claim
-// contains the number of its step, and a step ends only when all claimed parts are done. So a copy
-// that was valid stays valid for every claim it wins.
+// A thread may even be late by whole steps, and must not mistake one step for another. It copies the
+// description of the step and checks after the copy that the version is unchanged. A claim contains
+// the number of its step, and a step ends only when all claimed parts are done. So if a thread wins a
+// claim with a valid copy, the copy still describes the current step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -70,13 +70,13 @@ struct ResolvedLaunch {
   fb::Partition partition;
   bool barrier;       ///< ends a group
   uint32_t view = 0;  ///< index of the step's view that it works on
-  uint64_t cases = 1; ///< bits of the steps that run it: that of its specialisation; 1: all steps
+  uint64_t cases = 1; ///< the bit of its specialisation (CpuExecutor::bitOf); 1: every step runs it
 };
 
 class StepLoop {
 public:
   /// `scratch` of thread t is scratch + t * scratchStride. Program and scratch must outlive this.
-  /// `known`: what another loop over the same kernels has learnt about them. E0701.
+  /// `known`: the prefetch choices of another loop over the same kernels. E0701.
   static Result<std::unique_ptr<StepLoop>> create(std::span<const ResolvedLaunch> program,
                                                   int threads, std::byte *scratch,
                                                   uint64_t scratchStride,

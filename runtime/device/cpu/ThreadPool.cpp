@@ -29,8 +29,8 @@ void futexWakeAll(std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-/// Whether the system has no address space for one more stack (`ulimit -v`): a thread that cannot
-/// start fails with "try again" in either case.
+/// Whether there is no address space for one more stack (`ulimit -v`). A thread that cannot start fails
+/// with EAGAIN in this case as well as when there are too many threads.
 bool stackMissing() {
   size_t bytes = size_t(8) << 20;
   pthread_attr_t attributes;
@@ -56,7 +56,7 @@ void pause() {
 } // namespace
 
 void Gate::advance() {
-  // Sequentially consistent on both sides: either this sees the sleeper, or the
+  // Both sides are sequentially consistent: either advance() sees the sleeper, or the
   // sleeper's futex call sees the new count.
   count.fetch_add(1, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst))

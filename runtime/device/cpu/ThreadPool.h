@@ -1,8 +1,8 @@
 //===- ThreadPool.h - Threads that are invited to work, and a gate --------===//
 //
 // A step is some hundred launches of a few microseconds, with all threads working on each
-// (StepLoop.h). The pool only brings the threads there: invite() releases the threads that wait at
-// its gate; a thread that comes late joins a step in progress.
+// (StepLoop.h). The pool only wakes the threads: invite() releases those that wait at its gate, and a
+// thread that comes late joins a step in progress.
 //
 // A waiting thread spins for at most 50 us, which covers the gaps between launches and between the
 // steps of a saturated loop, and then sleeps on a futex, so that an idle session uses no CPU time.
@@ -44,8 +44,9 @@ public:
   using Job = void (*)(void *context, int thread);
 
   /// Starts threads 1 … threads-1; thread 0 is the caller's own. Each runs job(context, thread) at
-  /// least once after every invite(), but only once for several if it was late. E0701 (exit code 4)
-  /// if the system cannot start more threads, E0507 (exit code 3) if it has no memory for them.
+  /// least once after every invite(). A late thread may run it only once for several invitations.
+  /// E0701 (exit code 4) if the system cannot start more threads, E0507 (exit code 3) if it has no
+  /// memory for them.
   static Result<std::unique_ptr<ThreadPool>> create(int threads, Job job, void *context);
   /// Waits for running jobs.
   ~ThreadPool();

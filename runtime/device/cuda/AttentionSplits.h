@@ -1,18 +1,17 @@
 //===- AttentionSplits.h - Splits decode attention over blocks ------------===//
 //
-// Each prompt tile is handled by one block per KV head (attention_prefill.cuh). Decode tiles are
-// cut into KV chunks of positions, which blocks take (attention_decode.cuh). For each step, the
-// host decides from the lengths of all contexts how many blocks a tile gets:
+// Each prompt tile is handled by one block per KV head (attention_prefill.cuh). The context of a
+// decode tile is cut into KV chunks, which several blocks may share (attention_decode.cuh). For each
+// step, the host decides from the lengths of all contexts how many blocks a tile gets:
 //
 //   KV chunks of four sequences   40    3    2    700        745 in all
-//   with 64 splits, one takes at most ceil(745 / 64) = 12 chunks:
+//   if `shares` is 64, a split has at most ceil(745 / 64) = 12 chunks:
 //   splits                         4    1    1     59        longest tile first
 //
-// So no block walks more than one split's part of all chunks, however much the lengths differ, and
-// there are never more splits than tiles + `shares`, so the grid of a graph can be fixed. A tile
-// with several splits needs a workspace slot for each chunk; a tile that finds no room (the
-// shortest ones miss out first) is handled by one block. The sums have the same bits whichever
-// block takes a chunk.
+// So all blocks have similar work, however much the lengths differ. There are never more splits than
+// tiles + `shares`, so the grid of a graph can be fixed. A tile with several splits needs a workspace
+// slot for each chunk. If the slots left are too few for a tile, one block handles all of it; the
+// longest tiles get their slots first. The sums have the same bits whichever block takes a chunk.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- BatchImage.h - A batch as one block of device memory ------------------===//
 //
 //   +-----------+-----+-----------+------------+-----------+-------+--------+------------+--------+
-//   | BatchView | ids | positions | sequenceOf | rowTokens | tiles | shares | [sampling] | block  |
+//   | BatchView | ids | positions | sequenceOf | rowTokens | tiles | splits | [sampling] | block  |
 //   | of each   |     |           |            |           |       |        |            | tables |
 //   | group     |     |           |            |           |       |        |            |        |
 //   +-----------+-----+-----------+------------+-----------+-------+--------+------------+--------+
@@ -9,14 +9,14 @@
 //
 // In engines with fixed states, the spans and their writes precede the block tables.
 //
-// Layers with an attention window have pages of their own, and so a separate block table
+// Layers with an attention window form groups with separate pages and block tables
 // (engine/Inspect.h). Kernels are unaware of groups: a launch gets the view that points to its
 // group's table, at kViewBytes * group. Everything else is the same in all views.
 //
-// Prompt tiles come first, then decode tiles, whose KV chunks are split here. One copy per step
-// transfers the image. The lists are packed according to this step's sizes, and the block tables
-// are cut to the pages that the step's sequences have reached, so little is copied; their pointers
-// are device addresses. The views never move, so graphs need not change.
+// Prompt tiles come first, then decode tiles. packBatch() also computes the splits of the decode
+// tiles. One copy per step transfers the image. It is small: the lists are packed according to this
+// step's sizes, and the block tables are cut to the pages that the step's sequences have reached.
+// The pointers in the views are device addresses. The views never move, so graphs need not change.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace ingot::cuda {
 
-/// Distance from one group's view to the next.
+/// Bytes from one group's view to the next.
 constexpr uint64_t kViewBytes = 256;
 
 /// Writes the image of `batch` into `host`, for device memory at `device` (256-byte aligned).

@@ -90,7 +90,7 @@ bool CudaExecutor::prepareAhead() {
 }
 
 Result<void> CudaExecutor::launchAll(const StepShape &shape, Mode mode) {
-  bool first = true; // after a copy there is nothing to overlap with
+  bool first = true; // the first launch follows a copy, with which it cannot overlap
   auto launchOne = [&](size_t i) -> Result<void> {
     for (uint32_t variant : variantsOf(launches[i], shape)) {
       auto [function, launch, operandsOf, after] = nodeOf(launches[i], variant, shape);
@@ -250,7 +250,8 @@ void CudaExecutor::save(size_t group, int32_t page, std::byte *to) {
   forStates(group, page, [&](Address at, uint64_t bytes) {
     return driver->copyToHost(std::exchange(to, to + bytes), at, bytes);
   });
-  // A preempted sequence waits anyway, and a later load of the page finds it complete.
+  // The copy must be complete before the page is loaded again. The wait costs little: the sequence has
+  // just been preempted.
   if (auto done = driver->wait(); !done && !moveFailed)
     moveFailed = done.error();
 }
@@ -263,7 +264,7 @@ void CudaExecutor::load(size_t group, const std::byte *from, int32_t page) {
     moveFailed = done.error();
 }
 
-/// Size in bytes of a routes buffer, starting at its count, if `experts` experts have rows.
+/// Bytes of a routes buffer from its count to its end, if `experts` experts have rows.
 static uint64_t segmentBytes(int64_t experts) {
   const RoutesLayout layout{0};
   return uint64_t(layout.segments() - layout.count()) + uint64_t(experts) * sizeof(RouteSegment);
@@ -301,7 +302,7 @@ void CudaExecutor::startTrace(bool keepEvents) {
   }
 }
 
-/// Copies the row count of each expert from the launch's output, if the launch groups routes.
+/// Copies the count and the segments of the routes to the host, if the launch groups routes.
 Result<void> CudaExecutor::copySegments(size_t launch, int64_t tokens) {
   auto found = watched.find(launch);
   if (found == watched.end())

@@ -1,27 +1,27 @@
 //===- CudaExecutor.h - An engine's program, ready to run on a GPU --------===//
 //
-// Creating it picks the code for the GPU, allocates all memory, uploads the weights and resolves
+// Creating an executor picks the code for the GPU, allocates all memory, uploads the weights and resolves
 // the program to a flat list of launches with the addresses of their operands. A step is
 //
 //   pack the batch --1 copy--> [ graph of the bucket ]        decode: one token a sequence
 //                              [ launch, launch, …   ]        everything else
 //                  <--1 copy-- logits rows, or ids
 //
-// Graphs are built from the program's edges, never captured, either while idle or when a step first
-// needs the bucket: a launch waits for all launches of the group before it (groups end at
-// barriers). If a kernel and its predecessor both support programmatic launch, the edge is
-// programmatic and the kernel's prologue overlaps the predecessor's end. Nothing else is allocated
-// in a step.
+// Graphs are built node by node, never captured from a stream. A graph is built while the session is
+// idle, or when a step first needs its bucket. In a graph, a launch waits for all launches of the
+// group before its own (groups end at barriers). If a kernel and its predecessor both support
+// programmatic launch, the edge is programmatic and the kernel's prologue overlaps the predecessor's
+// end. A step allocates nothing but its graph.
 //
 // The memory layout is the same as on the CPU (cpu/CpuExecutor.h): each class of buffer has an arena
 // of `bytes per unit * limit`, with a buffer at arena + offset * limit; each state has a pool.
 //
-// The last section has specialisations that follow the logits: one finds the ids of the largest
+// The last section has specialisations that turn logits into ids: one finds the ids of the largest
 // logits, another samples (BatchView::sampling). If one of them covers all rows of a step, only ids
-// are copied back. The ids also stay on the device, where the next step reads them: it is queued
-// before the host has seen them. Two steps may be in flight, each with its own page-locked memory
-// for its batch and its ids. Rows that the device cannot sample are left to the caller, which uses
-// logits on the host.
+// are copied back. The ids also stay on the device for the next step, which is queued before the host
+// has seen them. Two steps may be in flight, each with its own page-locked memory for its batch and
+// its ids. If the device cannot sample a row, the caller runs a step for logits and samples on the
+// host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -106,7 +106,7 @@ private:
   struct PlannedCase {
     const fb::Section *section;
     const fb::Case *own;
-    size_t first, end; ///< of `launches`
+    size_t first, end; ///< range in `launches`
 
     bool runsIn(const runtime::StepCounts &counts) const {
       return &runtime::caseFor(*section, counts) == own;
@@ -158,7 +158,7 @@ private:
   Result<void> copySegments(size_t launch, int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
-  std::unique_ptr<Driver> driver; ///< declared before everything that is released to it
+  std::unique_ptr<Driver> driver; ///< declared before the members whose memory it releases
   GpuOptions gpu;
   PickedCode picked{};
   runtime::MemoryPlan memoryPlan;
@@ -176,7 +176,8 @@ private:
   std::optional<WeightUpload> upload; ///< only during creation
   PinnedMemory logitsRows;
   Flight flights[2];               ///< step() uses the first one's batch
-  size_t begun = 0, ended = 0;     ///< steps whose ids are requested; step i uses flights[i % 2]
+  size_t begun = 0, ended = 0;     ///< number of steps so far of beginSampled() and endSampled();
+                                   ///< step i uses flights[i % 2]
   std::vector<uint64_t> kvOffset;  ///< offset of each state's pages in `kv`, or of its snapshots in
                                    ///< `slots`
   std::optional<Error> moveFailed; ///< reported by the next step
@@ -186,8 +187,8 @@ private:
   std::vector<Address> operands;                  ///< of all launches, consecutively
   std::vector<std::vector<void *>> arguments;     ///< pointers to the operands, as drivers expect
                                                   ///< them
-  /// Keyed by all fields that describe them: launches share them. (Buffers whose lifetimes do not
-  /// overlap share an address, and may differ in width.)
+  /// The tensor maps, which launches share, keyed by all fields of TensorRows. (The address alone would
+  /// not do: buffers whose lifetimes do not overlap share an address, and may differ in width.)
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of all specialisations of the steps' sections
   std::vector<PlannedCase> cases;      ///< consecutive
@@ -196,7 +197,7 @@ private:
   std::vector<std::pair<uint64_t, Mode>> graphsToMake; ///< graphs to build when idle, last one
                                                        ///< first
   int64_t logitsRowStride = 0;
-  bool keysRaised = false; ///< by a step for logits, since the keys were last cleared
+  bool keysRaised = false; ///< a step for logits has raised keys since they were last cleared
 
   std::unique_ptr<runtime::Trace> tracing;
   int64_t tracedTokens = 0;  ///< of the step in flight
@@ -205,7 +206,7 @@ private:
   /// A launch that groups routes: a trace counts its routes before those of another layer overwrite
   /// them.
   struct WatchedRoutes {
-    Event grouped; ///< recorded before the copy, so that the copy's time is charged to no launch
+    Event grouped; ///< recorded before the copy, so that no launch is charged for the copy's time
     PinnedMemory segments;
   };
   std::map<size_t, WatchedRoutes> watched; ///< by launch

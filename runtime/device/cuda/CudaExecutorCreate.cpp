@@ -74,8 +74,8 @@ CudaExecutor::create(std::unique_ptr<Driver> driver, std::shared_ptr<runtime::En
 CudaExecutor::~CudaExecutor() {
   if (!driver || driver->wait())
     return;
-  // The failure was reported by a step, or will be reported by the next session. It is unknown when
-  // the copies end, so their memory is leaked.
+  // A step has reported the failure, or the next session will. It is unknown when the copies end, so
+  // their memory is leaked.
   for (PinnedMemory *memory :
        {&logitsRows, &flights[0].batch, &flights[0].ids, &flights[1].batch, &flights[1].ids})
     memory->leave();
@@ -116,8 +116,8 @@ Result<void> CudaExecutor::loadModules() {
   return {};
 }
 
-/// Graphs that decode steps within the limits may need, ordered so that the smallest batches are
-/// popped first.
+/// Lists the graphs that decode steps within the limits may need. The smallest batches come last, since
+/// prepareAhead() takes graphs from the end.
 void CudaExecutor::listGraphs() {
   constexpr size_t kMost = 64; // a few ms each; a step builds any others itself
   const uint64_t largest = bucketOf(memoryPlan.limits.maxSeqs);
@@ -248,9 +248,9 @@ Result<void> CudaExecutor::uploadWeights() {
   return {};
 }
 
-/// Generates weights from the seed: on the device if the code has a fill kernel for their format.
-/// The others (vectors, formats without a fill kernel) are generated on the host, on all its
-/// threads, piece by piece: a piece consists of whole tiles. The padding after a weight stays zero.
+/// Generates weights from the seed, on the device if the code has a fill kernel for their format.
+/// Other weights (vectors, formats without a fill kernel) are generated on the host, on all its
+/// threads, in pieces of whole tiles. The padding after a weight stays zero.
 Result<void> CudaExecutor::makeWeights() {
   const fb::Program &program = *picked.program;
   auto memory = DeviceMemory::allocate(*driver, program.seed_bytes(), "weights from the seed");
@@ -338,7 +338,8 @@ Address CudaExecutor::stateAddress(size_t state) const {
   return (fixed ? slots : kv).address() + kvOffset[state];
 }
 
-/// The map covers rows up to the limits: rows after a step's last token contain old values or zero.
+/// The map covers rows up to the limits. A box may thus include rows after a step's last token, which contain
+/// old values or zeros.
 Result<void *> CudaExecutor::tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch) {
   const uint32_t index = launch.args()->Get(map.operand())->index();
   const fb::Buffer &buffer = *picked.program->buffers()->Get(index);

@@ -60,7 +60,7 @@ public:
     memory.own(driver, *start, bytes);
     return memory;
   }
-  /// Gives up ownership without releasing the memory: a copy may still write to it.
+  /// Gives up ownership without releasing the memory, which a copy may still read or write.
   void leave() { start = nullptr; }
   std::byte *data() const { return start; }
 };

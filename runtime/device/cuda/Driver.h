@@ -1,15 +1,15 @@
 //===- Driver.h - The executor's interface to a GPU ------------------------===//
 //
-// Memory, modules, launches, graphs, times: all code above uses only this interface, so it runs on
-// the emulator just as it does on a GPU.
+// The executor manages memory, modules, launches, graphs and times only through this interface, so the
+// same code runs on a GPU and on the emulator.
 //
 //   LibcudaDriver    libcuda.so.1, opened at run time
 //   EmulatorDriver   the same kernels as host code, on emulator/host
 //
 // A driver has one device and one queue. Queued work (copies, launches, graphs, events) runs in
-// order, after the call has returned; `wait` waits for all of it. A device failure may therefore be
-// reported by a later call. Only one thread may call the driver at a time, but it may be a
-// different one each time; the thread that destroys it may never have called it before.
+// order and may run after the call has returned; `wait` waits for all of it. If the device fails, a later
+// call may therefore report it. Only one thread may call the driver at a time, but it may be a different one each
+// time; the thread that destroys it may never have called it before.
 //
 // Errors are E07xx, exit code 4.
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,8 @@ namespace ingot::cuda {
 
 using Address = uint64_t; ///< of device memory; 0: none
 
-// Owned by the driver: each handle lives until it is released or the driver is destroyed.
+// Handles of objects that the driver owns. An object lives until it is released or the driver is
+// destroyed.
 using Module = struct ModuleHandle *;
 using Kernel = struct KernelHandle *;
 using Event = struct EventHandle *;
@@ -40,7 +41,8 @@ using Graph = struct GraphHandle *;
 struct DeviceInfo {
   std::string name; ///< "NVIDIA H200"
   runtime::ComputeCapability capability = 0;
-  int driverVersion = 0; ///< 13000: supports whatever CUDA 13.0 needs; 0: irrelevant
+  int driverVersion = 0; ///< newest CUDA version that the driver supports: 13000 for 13.0; 0:
+                         ///< irrelevant
   uint64_t totalMemory = 0;
   uint64_t reserved = 0;       ///< part of totalMemory: reservedOf(); the emulator uses host memory
                                ///< and reserves none
@@ -56,10 +58,10 @@ inline uint64_t reservedOf(uint64_t totalMemory) {
   return std::min(wanted, totalMemory / 8);
 }
 
-/// Number of blocks and of threads per block.
+/// The parameters of a kernel launch.
 struct Launch {
-  uint32_t grid[3] = {1, 1, 1};
-  uint32_t threads = 32;
+  uint32_t grid[3] = {1, 1, 1}; ///< blocks along x, y and z
+  uint32_t threads = 32;        ///< per block
   uint32_t sharedBytes = 0;
   uint32_t cluster = 1; ///< blocks of a cluster, along x; divides grid[0]
   /// Programmatic dependent launch: blocks may start when the previous kernel allows it, and
@@ -74,7 +76,7 @@ struct GraphNode {
   std::vector<uint32_t> after; ///< indices of earlier nodes
 };
 
-/// Consecutive rows in device memory, from which kernels copy boxes.
+/// Consecutive rows in device memory, from which kernels copy boxes with TMA.
 struct TensorRows {
   Address base; ///< 16-byte aligned
   bool bf16;    ///< elements of 2 bytes; else of 1
@@ -84,7 +86,7 @@ struct TensorRows {
 
   uint64_t rowBytes() const { return columns * (bf16 ? 2 : 1); }
 };
-/// The copy engine's description of TensorRows; passed to kernels by value.
+/// The TMA descriptor (CUtensorMap) of TensorRows; passed to kernels by value.
 struct alignas(64) TensorMap {
   std::byte opaque[128];
 };
@@ -134,7 +136,7 @@ public:
 
   /// Builds a graph of the nodes on the device, ready to be launched.
   virtual Result<Graph> createGraph(std::span<const GraphNode> nodes) = 0;
-  /// Requires that the queue is done with the graph.
+  /// Destroys the graph. No launch of it may still be in the queue.
   virtual void release(Graph graph) = 0;
 };
 

@@ -1,7 +1,7 @@
 //===- DummyWeightUnits.h - Pieces of a weight that is generated at load --===//
 //
-// For weights that no kernel of the engine generates on the device (codegen/cuda/device/seed.cuh):
-// they are generated on the host.
+// Weights are generated on the host if no kernel of the engine generates them on the device
+// (codegen/cuda/device/seed.cuh).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +21,7 @@ public:
   uint64_t units() const { return weight.size() / unit; }
   uint64_t unitBytes() const { return unit; }
   /// Generates units [first, first + out.size() / unitBytes()) on up to `threads` threads, the
-  /// caller's included; less than 1 is 1.
+  /// caller's included; values below 1 count as 1.
   void fill(uint64_t first, std::span<std::byte> out, int threads) const;
 
 private:

@@ -239,8 +239,8 @@ std::string ownLibrary() {
 
 Result<std::unique_ptr<Driver>> openEmulator(const EmulatorSetup &setup) {
   std::string path = setup.library.empty() ? ownLibrary() : setup.library;
-  // RTLD_GLOBAL: kernels resolve the functions that they call there. Never closed: kernels may be
-  // running in its fibers.
+  // RTLD_GLOBAL lets kernels resolve the functions that they call in this library. It is never closed,
+  // since kernels may be running in its fibers.
   void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   void *symbol = library ? dlsym(library, "ingotCreateCudaEmulator") : nullptr;
   if (!symbol)

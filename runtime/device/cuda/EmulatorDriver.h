@@ -1,8 +1,8 @@
 //===- EmulatorDriver.h - The emulator as a GPU ------------------------------===//
 //
-// Kernels of a cuda-emulator code object are host code in one ELF shared object. It is loaded from
-// memory and resolves the functions that it calls in libingot-cuda-emulator.so, which is also
-// opened at run time: `ingot` does not link it, and everything else works on a machine without it.
+// Kernels of a cuda-emulator code object are host code in one ELF shared object, which is loaded from
+// memory. The functions that it calls are in libingot-cuda-emulator.so, which is also opened at run
+// time. `ingot` does not link that library, so everything else works on a machine without it.
 //
 // All work runs immediately, on the calling thread. Only the order within a graph is free: at each
 // launch its nodes run in a new random order that its edges allow, which exposes missing edges.

@@ -126,8 +126,8 @@ Result<void> KernelBench::take(const Choice &choice) {
   return {};
 }
 
-/// A launch that is timed in isolation finds routes like those that a step's router might have computed: what
-/// a step left there may have been overwritten, and nothing guarantees that its indices are valid.
+/// Writes routes like those that a step's router might compute, for launches that are timed in isolation. Other
+/// data may have overwritten the routes of the last step, and need not be valid indices.
 Result<void> KernelBench::spreadRoutes() {
   for (const CudaExecutor::PlannedLaunch &planned : executor.launches) {
     const fb::Kernel &kernel = *executor.picked.program->kernels()->Get(planned.kernel);
@@ -224,9 +224,9 @@ Result<double> KernelBench::copySeconds(Address to, Address from, uint64_t bytes
   return all ? Result<double>(*all / kCopies) : all.error();
 }
 
-/// Measures memory bandwidth with copies, which read and write. If there is no room for them, and
-/// for the arithmetic rates, it uses the figures of the architecture's GPU. The emulator has no
-/// limits.
+/// Measures memory bandwidth with copies, which read and write. If there is no room for copies, it uses
+/// the bandwidth that GpuMachine has for the architecture. The arithmetic rates always come from
+/// GpuMachine. The emulator has no limits.
 Result<KernelBench::Limits> KernelBench::limits() {
   if (executor.target().starts_with("cuda-emulator"))
     return Limits{};

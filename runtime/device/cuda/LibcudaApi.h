@@ -1,8 +1,9 @@
 //===- LibcudaApi.h - The few functions of libcuda.so.1 that ingot calls ----===//
 //
-// Our own declarations, so that the build needs no CUDA header: names, numbers and layouts come
-// from NVIDIA's "CUDA Driver API" reference. They are checked against the driver by use, and
-// against each other by size here. Functions are looked up by their exported, versioned names.
+// These are our own declarations, so that the build needs no CUDA header. Names, numbers and layouts
+// come from NVIDIA's "CUDA Driver API" reference. The assertions below check the sizes of the layouts;
+// only use with a real driver checks the rest. Functions are looked up by their exported, versioned
+// names.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -46,8 +46,8 @@ Result<LibcudaApi> openLibrary(const std::string &name) {
   return api;
 }
 
-/// Identifies the driver object that last made its context current on this thread. It is a number,
-/// since a new driver may reuse the address, and a new context the handle, of a destroyed one.
+/// The number of the driver object that last made its context current on this thread. An address or a
+/// context handle would not do, since a new driver may have the same as a destroyed one.
 thread_local uint64_t boundHere = 0;
 std::atomic<uint64_t> driversMade = 0;
 

@@ -3,10 +3,10 @@
 // For a GPU of capability 9.0, best first:
 //
 //   cuda:sm_90a       compiled for exactly this GPU
-//   cuda:sm_90        a cubin of its major version, the newest that is not newer than the GPU
+//   cuda:sm_90        the newest cubin of the GPU's major version that is not newer than the GPU
 //   cuda:compute_80   PTX, which the driver compiles at load; the user is notified
 //
-// The emulator runs any cuda-emulator code; it gets the newest.
+// The emulator runs any cuda-emulator code; the newest is picked.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,9 +1,8 @@
 //===- StepShape.h - Counts of a step, and the launch parameters for them ----===//
 //
-// A kernel has variants, each for steps up to some size, and each variant declares how many blocks
-// it needs: ceil(base * multiply / divide). Decode steps run as graphs, whose grids are fixed: such
-// a step runs as if it had as many tokens as the next larger bucket, and surplus blocks exit at
-// once.
+// A kernel has variants, each for steps up to some size. A variant declares how many blocks it needs
+// in each dimension: ceil(base * multiply / divide). Decode steps run as graphs, whose grids are fixed.
+// Such a step runs as if it had as many tokens as its bucket, and surplus blocks exit at once.
 //
 //   tokens    1   2   3   4   5 … 8   9 … 16   …   49 … 64   65 … 128   …
 //   bucket    1   2   4   4     8       16            64        128
@@ -36,9 +35,9 @@ struct StepShape {
 /// The token count of the graph for a decode step of `tokens`, which is at least `tokens`.
 uint64_t bucketOf(uint64_t tokens);
 
-/// For each kind, the first variant whose guards hold. Most kernels have one kind; attention has
-/// two, for prompt tiles and for decode tiles (engine.fbs). The verifier has checked that one
-/// always holds.
+/// For each kind of variant, the first one whose guards hold. Most kernels have one kind; attention
+/// has two, for prompt tiles and for decode tiles (engine.fbs). The verifier has checked that each kind
+/// has a variant for every step.
 struct ChosenVariants {
   uint32_t index[2], count;
 
@@ -47,7 +46,7 @@ struct ChosenVariants {
 };
 ChosenVariants variantsFor(const fb::KernelVariants &variants, const StepShape &shape);
 
-/// Number of blocks in one direction; nullopt if it exceeds 63 bits.
+/// Number of blocks in one dimension; nullopt if it exceeds 63 bits.
 std::optional<uint64_t> blocks(const fb::Extent &extent, const StepShape &shape);
 
 /// The variant's launch; nullopt if a grid exceeds the GPU's limits (2^31 - 1, 65535, 65535). If an

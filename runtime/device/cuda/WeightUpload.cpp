@@ -16,7 +16,7 @@ constexpr size_t kCopiesUnderWay = 2;
 constexpr size_t kPieces = runtime::kUploadPieces;
 } // namespace
 
-/// The bytes that go through a piece at a time.
+/// One filling of a piece: the bytes, and where they go.
 struct WeightUpload::Turn {
   std::span<const std::byte> bytes;
   Address to;

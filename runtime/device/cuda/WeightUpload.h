@@ -6,8 +6,9 @@
 //
 //   file --up to 4 threads--> [piece][piece] … 8 --the driver's queue--> device
 //
-// Turn t uses piece t % 8, which may be refilled once the event recorded after its copy has
-// completed. Two copies are in the queue, so that it never runs dry while the caller waits for one.
+// The n-th filling uses piece n % 8, which may be refilled once the event recorded after its copy has
+// completed. Two copies are kept in the queue, so that it never runs dry while the caller waits for
+// one of them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,18 +27,18 @@ public:
     Address to;
   };
 
-  /// E0716.
+  /// Allocates the pieces. E0716.
   static Result<WeightUpload> create(Driver &driver);
   /// Sends the parts and returns when they are on the device. `threads`: number of threads that
   /// fill pieces, at most 4.
   Result<void> send(std::span<const Part> parts, int threads);
 
-  /// For data that is produced piece by piece: next() returns the next piece, once its last copy is
-  /// done; sendNext() queues its copy.
+  /// For data that is produced piece by piece: next() waits for the last copy of the next piece and
+  /// returns its memory; after the caller has filled it, sendNext() queues its copy to `to`.
   Result<std::span<std::byte>> next();
   Result<void> sendNext(uint64_t bytes, Address to);
 
-  /// See PinnedMemory.
+  /// Gives up the pieces without releasing their memory (PinnedMemory::leave).
   void leave();
 
 private:
