@@ -14,11 +14,12 @@
 
 namespace ingot::runtime {
 
-/// XXH3-128 in hex, for instance of a compiler library.
+/// Returns the XXH3-128 hash of the bytes in hex; callers hash the compiler library with it.
 std::string fingerprint(std::span<const std::byte> bytes);
 
-/// `arguments` are the arguments of `ingot compile` that affect the engine's contents, in the order of its
-/// --help.
+/// Returns the file name. `contentHash`: hash of the checkpoint. `compiler`: fingerprint of the compiler
+/// library. `arguments`: the arguments of `ingot compile` that affect the engine's contents, in the order of
+/// its --help.
 std::string cacheName(const std::string &model, const std::string &contentHash,
                       const std::string &compiler, const std::vector<std::string> &arguments);
 

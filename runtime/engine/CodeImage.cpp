@@ -20,8 +20,8 @@ bool mapFromFile(std::byte *base, const ElfImage::Load &load, int fd, uint64_t s
                 static_cast<off_t>(segmentOffset + load.fileOffset - lead)) != MAP_FAILED;
 }
 
-/// For bytes in memory and for file systems mounted noexec: the pages are first writable, then
-/// executable.
+/// Copies one PT_LOAD, for bytes in memory and for file systems mounted noexec. The pages are writable
+/// during the copy and executable after it, never both.
 bool copyToMemory(std::byte *base, const ElfImage::Load &load, std::span<const std::byte> object) {
   uint64_t lead = load.address & kPageMask;
   std::byte *page = base + load.address - lead;

@@ -5,8 +5,8 @@
 
 namespace ingot::runtime {
 
-// Sources: NVIDIA's data sheets and architecture papers. Their rates, twice as high with sparsity,
-// are:
+// Sources: NVIDIA's data sheets and architecture papers. These are their dense rates (the rates with
+// sparsity are twice as high):
 //
 //   A100 80GB SXM    312 TFLOPS of bf16                     L40S                362, fp8 733
 //   H200 SXM         989, fp8 1,979                         B200                2,250, fp8 4,500

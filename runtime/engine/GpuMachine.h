@@ -6,9 +6,9 @@
 //
 //   seconds of a launch = max(bytes / read, operations / (rate * reached)) + exposed
 //
-//   rate      of tensor cores, dense, f32 sums: operations per clock per SM, times both
-//   reached   the fraction of it that our kernels are assumed to reach: for projections, for attention
-//   exposed   per launch in a graph, time that nothing hides: its start, the tail of the one before
+//   rate      dense rate of the tensor cores with f32 sums: operations per clock per SM, times clock and SMs
+//   reached   fraction of `rate` that our kernels are assumed to reach, in projections or in attention
+//   exposed   time per launch in a graph that nothing hides: its start, and the tail of the launch before it
 //
 // `read` is 7/8 of the memory's nominal rate. None of the estimates was measured; measured steps
 // correct the predictions (schedule/StepCost.h).
@@ -38,7 +38,8 @@ struct GpuMachine {
   double gops(double perClock) const { return gops(perClock, processors); }
 };
 
-/// The machine of that architecture, or the last listed one that is not newer (at least 8.0).
+/// Returns the machine of that architecture. If it is not listed, returns the last in the list that is
+/// older; for architectures older than 8.0, the one of 8.0.
 const GpuMachine &gpuMachine(ComputeCapability capability);
 
 /// The machine for GPU code, by its target; null for CPU code.

@@ -46,10 +46,11 @@ const GpuArch *gpuArchOf(std::string_view target);
 /// Parses a target name; nullopt for other names, including "cpu:avx2".
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name);
 
-/// The --target to recompile with for a GPU: of the newest listed architecture whose cubins it runs,
-/// or kPtxTarget. Empty for GPUs older than all of them.
+/// Returns the --target to recompile with for a GPU: the newest listed architecture whose cubins the GPU
+/// runs, or else kPtxTarget. Empty for GPUs older than all of these.
 std::string targetForGpu(ComputeCapability gpu);
-/// What to do where an engine's code does not fit a GPU, as the third line of an error.
+/// Returns the third line of an error about an engine without code for the GPU: how to rebuild it, or that
+/// the GPU is too old.
 std::string rebuildForGpu(ComputeCapability gpu);
 
 /// "sm_90".

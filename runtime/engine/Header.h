@@ -15,7 +15,7 @@
 //          | the last segment, then zeros                |
 //          +---------------------------------------------+  file_size, a multiple of 4096
 //
-// The position of everything is determined, so every byte is either hashed or known to be zero.
+// All positions follow from the sizes, so every byte is either hashed or known to be zero.
 // Segments start on pages: code is mapped executable and weights are mapped read-only straight from
 // the file.
 //

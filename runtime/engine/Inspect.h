@@ -1,14 +1,14 @@
 //===- Inspect.h - Contents of an engine, and the memory that it needs ----===//
 //
-// The memory is known before anything runs. The compiler fixed the cost of a token, a logits row
-// and a KV page; the limits given at load time determine the rest:
+// The memory is known before anything runs. The engine has the bytes of a token, a logits row and a KV
+// page; the limits given at load time determine the rest:
 //
 //   arena   = bytes_fixed + bytes_per_token * max-batch-tokens + bytes_per_row * logits rows
 //   KV      = bytes_per_page * pages,   pages = max-seqs * ceil(context / page_tokens)
 //                                       or as many as fit into --kv-memory
-//             for each group of layers with the same window; where it is shorter than the context, a
-//             sequence has pages for a window and a step (KvGroup.h) instead. --kv-memory is divided
-//             among the groups in proportion to the pages that one sequence has in each
+//             This holds for each group of layers with the same window. If the window is shorter than
+//             the context, a sequence needs pages only for a window and a step (KvGroup.h). --kv-memory
+//             is divided among the groups in proportion to the pages that one sequence has in each
 //   state   = bytes_per_slot * slots, for engines with fixed states (slotsFor)
 //   scratch = largest kernel scratch * threads
 //   batch   = ids, positions, block tables and attention tiles of one step
@@ -53,7 +53,8 @@ struct MemoryLimits {
   uint64_t maxBatchTokens = 0; ///< rows of one step; 0: the default of the program's device
   uint64_t logitsRows = 0;     ///< rows of logits of one step; 0: maxSeqs
   uint64_t threads = 1;
-  std::optional<uint64_t> kvBytes = std::nullopt; ///< --kv-memory: a pool of this size instead
+  /// --kv-memory: bytes of all KV pages. Without it there are pages for maxSeqs * context positions.
+  std::optional<uint64_t> kvBytes = std::nullopt;
   uint64_t swapBytes = 0; ///< host memory for the KV pages of preempted sequences
   uint64_t reserved = 0;  ///< GPU memory left to its driver
   bool lock = false;      ///< lock the CPU's weights and working memory in RAM
@@ -73,9 +74,10 @@ struct KvPages {
 
 /// For fixed states, the prefix cache keeps one snapshot for every kSnapshotPages pages of a prompt.
 constexpr uint64_t kSnapshotPages = 8;
-/// Number of slots for snapshots of fixed states: one for each of `sequences`, plus one to write to while all
-/// others are held. For drafts and the prefix cache there is in addition one for every kSnapshotPages of the
-/// `pages` that the cache can keep, but these use at most a quarter of the pages' `kvBytes`.
+/// Returns the number of slots for snapshots of fixed states. There is one slot for each of `sequences`, and
+/// one to write to while all others are held. Drafts and the prefix cache get one more slot for every
+/// kSnapshotPages of the `pages` that the cache can keep. These additional slots take at most a quarter of
+/// `kvBytes`, the bytes of all pages.
 uint64_t slotsFor(uint64_t sequences, uint64_t pages, uint64_t kvBytes, uint64_t slotBytes);
 
 /// Approximate memory of a process beyond its memory plan: code, libraries, allocator tables.
@@ -123,15 +125,15 @@ struct MemoryPlan {
   std::string json() const;
 };
 
-/// Error, exit code 3: E0386 if the sum does not fit 63 bits, or the KV memory holds no page.
-/// `program` is one of the engine's programs.
+/// Errors, exit code 3: E0386 if the sum does not fit 63 bits, E0389 if the KV memory is smaller than one
+/// page. `program` is one of the engine's programs.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits,
                               const fb::Program &program);
 /// The plan of the first program: the CPU's, if there is one.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits);
 
-/// Host memory through which weights are uploaded to a GPU: the number of pieces, and the bytes of
-/// one.
+/// Weights are uploaded to a GPU through pieces of page-locked host memory: their number, and the bytes
+/// of each.
 constexpr uint64_t kUploadPieces = 8, kUploadPiece = uint64_t(4) << 20;
 
 /// "105.3 MiB"

@@ -50,7 +50,7 @@ void writeExtent(JsonText &j, const char *key, const fb::Extent &extent) {
   j.value(extent.multiply()).value(extent.divide()).close();
 }
 
-/// Variants of a kernel in GPU code; each direction of the grid is [base, multiply, divide].
+/// Variants of a kernel in GPU code; each dimension of the grid is [base, multiply, divide].
 void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.key("variants").open('[');
   for (const fb::Variant *v : *list.variants()) {

@@ -29,8 +29,8 @@ bool hasAvx512() {
          __builtin_cpu_supports("avx512vbmi");
 }
 
-/// Asks Linux for the state of tiles (Documentation/arch/x86/xstate.rst). Without permission, their first use is a
-/// SIGILL.
+/// Requests from Linux the permission to use AMX tiles (Documentation/arch/x86/xstate.rst). Without it, their first
+/// use raises SIGILL.
 bool mayUseTiles() {
   constexpr long kRequestPermission = 0x1023,
                  kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA

@@ -51,9 +51,9 @@ struct CpuFeatures {
 /// The levels of this machine. Linux lets a process use AMX only on request, so this requests it, for all threads.
 CpuFeatures hostCpu();
 
-/// The index into `engine.code()` of the best level that `cpu` runs, or of `wanted`. Errors, exit
-/// code 3: E0381 no code fits this CPU; E0382 the engine lacks `wanted`; E0383 the CPU lacks
-/// `wanted`. Each message lists what was built, what the CPU supports and how to rebuild.
+/// Returns the index in `program.code()` of the code for `wanted` or, without it, for the best level that
+/// `cpu` supports. Errors, exit code 3: E0381 no code fits this CPU; E0382 the engine lacks `wanted`;
+/// E0383 the CPU lacks `wanted`. Each message lists the levels of the engine and of the CPU, and what to do.
 Result<size_t> pickCode(const fb::Program &program, const CpuFeatures &cpu,
                         std::optional<IsaLevel> wanted = std::nullopt);
 

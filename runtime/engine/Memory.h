@@ -1,8 +1,8 @@
 //===- Memory.h - The memory coefficients of an engine --------------------===//
 //
-// The cost of a token, a logits row, a KV page, a slot of fixed states and of the engine itself, computed
-// from the buffers and states of a program. The writer stores the result and the verifier recomputes it,
-// so neither is trusted. All arithmetic is checked.
+// Computes the bytes of a token, a logits row, a KV page, a slot of fixed states and of the engine itself
+// from the buffers and states of a program. The writer stores the result and the verifier recomputes it, so
+// the stored numbers need not be trusted. All arithmetic is checked.
 //===----------------------------------------------------------------------===//
 #pragma once
 

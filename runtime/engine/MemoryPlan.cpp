@@ -51,7 +51,8 @@ void formGroups(const fb::Program &program, MemoryPlan &s) {
     windows.push_back(pagesHeld(s, state->window()) < whole ? state->window() : 0);
   }
   std::vector<uint64_t> distinct = windows;
-  std::ranges::sort(distinct, {}, [](uint64_t window) { return ~(window - 1); }); // 0, then falling
+  // 0 first, then in descending order.
+  std::ranges::sort(distinct, {}, [](uint64_t window) { return ~(window - 1); });
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   if (distinct.empty())
     distinct.push_back(0);

@@ -33,8 +33,8 @@ bool hasMode(const fb::Entry &entry, fb::Mode mode);
 /// The index of the weight that an argument of kind Weight or LayerWeight names in a step.
 uint32_t weightIndex(const fb::Arg &arg, const fb::Step &step);
 
-/// The properties of a step that conditions of specialisations test. For a graph, they are those
-/// that it was built for.
+/// The properties of a step that conditions of specialisations test. A graph is built for one set of
+/// these properties.
 struct StepCounts {
   fb::Mode mode = fb::Mode::Logits;
   uint64_t tokens = UINT64_MAX, rows = UINT64_MAX; ///< initially larger than any bound

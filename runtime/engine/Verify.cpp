@@ -162,7 +162,7 @@ Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &eng
   return checkPadding(end, file.size());
 }
 
-/// At most one program of each kind, with the CPU program first.
+/// Checks that there is at most one program of each kind, and that the CPU program is first.
 static Result<void> verifyPrograms(const fb::Engine &engine, const std::string &name) {
   if (engine.programs()->size() == 0)
     return damaged("E0801", name, "it has no program");

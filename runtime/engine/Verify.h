@@ -1,9 +1,9 @@
 //===- Verify.h - Checks that an engine is meaningful ---------------------===//
 //
-// After the structure (header, hashes, FlatBuffers verifier) comes the meaning: every offset is
-// inside, aligned and disjoint from the others, every index in range, every size recomputed from
-// shapes and formats with checked arithmetic, every code object loadable and complete. No later
-// code checks these again.
+// First the structure is checked (header, hashes, FlatBuffers verifier), then the meaning. Offsets must
+// be inside, aligned and without overlaps. Indices must be in range. Sizes are recomputed from shapes and
+// formats with checked arithmetic. Code objects must be loadable and complete. No later code checks any
+// of this again.
 //
 // There is one code per cause, listed in the order of the checks:
 //
@@ -48,7 +48,7 @@
 //            E0814 the buffer of maxima of logits
 //            E0815 the buffer of hidden states
 //            E0817 attention splits
-//   Load     E0381 … E0386 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/FatalError.cpp
+//   Load     E0381 … E0386, E0389 in Isa.h, CodeImage.h, Inspect.h; E0388 in tools/ingot/FatalError.cpp
 //   Write    E0390 … E0399 in compiler/engine
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -69,30 +69,30 @@ Result<const fb::Engine *> verifyStructure(std::span<const std::byte> table,
 Result<void> verifyMeaning(std::span<const std::byte> file, const fb::Engine &engine,
                            VerifyLevel level, const std::string &name);
 
-/// The error that all of these return: "NAME is damaged", `why`, how to rebuild.
+/// Returns the error "NAME is damaged", with `why` and how to rebuild.
 Error damaged(const char *code, const std::string &name, const std::string &why);
 
 // The parts of verifyMeaning, in order.
 
-/// Each segment starts on the first page after the previous one. E0315 … E0321.
+/// Checks that each segment starts on the first page after the previous one. E0315 … E0321.
 Result<void> verifyPlaces(std::span<const std::byte> file, const fb::Engine &engine,
                           const std::string &name);
-/// Hashes and padding; the hashes of weights only at VerifyLevel::Everything. E0312, E0313.
+/// Checks hashes and padding; the hashes of weights only at VerifyLevel::Everything. E0312, E0313.
 Result<void> verifyHashes(std::span<const std::byte> file, const fb::Engine &engine,
                           VerifyLevel level, const std::string &name);
-/// VerifyModel.cpp: the parts that all programs share: model, precision, text, sampling. E0322,
+/// VerifyModel.cpp: checks the parts that all programs share: model, precision, text, sampling. E0322,
 /// E0323, E0375 … E0378.
 Result<void> verifyModel(const fb::Engine &engine, const std::string &name);
-/// VerifyParts.cpp: the parts of one program, checked against the segments of the engine. E0324 …
+/// VerifyParts.cpp: checks the parts of one program against the segments of the engine. E0324 …
 /// E0357, E0379, E0801, E0860, E0861.
 Result<void> verifyParts(std::span<const std::byte> file, const fb::Engine &engine,
                          const fb::Program &program, const std::string &name);
-/// VerifyGpu.cpp: modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,
+/// VerifyGpu.cpp: checks modules and variants. `segment`: the bytes of the code's segment. E0802 … E0809,
 /// E0811 … E0813, E0817.
 Result<void> verifyGpuCode(std::span<const std::byte> segment, const fb::Program &program,
                            const fb::CodeObject &code, const std::string &name);
-/// VerifyProgram.cpp: sections, specialisations, entry points, outputs. E0358 … E0374, E0810, E0814,
-/// E0815, E0818 … E0820.
+/// VerifyProgram.cpp: checks sections, specialisations, entry points and outputs. E0358 … E0374, E0810,
+/// E0814, E0815, E0818 … E0820.
 Result<void> verifyProgram(const fb::Program &program, const fb::Engine &engine,
                            const std::string &name);
 

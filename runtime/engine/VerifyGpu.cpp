@@ -1,8 +1,8 @@
 //===- VerifyGpu.cpp - Modules and variants of GPU code --------------------===//
 //
-// The driver checks the contents of a module. This file checks everything that ingot computes with:
-// where modules lie, that each has the kind of its target and names its functions, and that every
-// step finds a variant with a grid that can be launched.
+// The driver checks the contents of a module. This file checks the rest: the places of modules, that each
+// module is of the kind that its target needs and contains the names of its functions, and that there is a
+// variant for every step, with a grid that can be launched.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/GpuTarget.h"
@@ -76,7 +76,7 @@ private:
 
 bool GpuVerifier::isOfTarget(std::span<const std::byte> module) const {
   if (gpuTargetNamed(target)->kind == GpuTarget::Kind::Ptx) {
-    // Text that ends in a zero byte, by which the driver finds its end.
+    // PTX is text. The driver reads it up to a zero byte, which must be at its end.
     std::string_view text(reinterpret_cast<const char *>(module.data()), module.size());
     return text.find('\0') == text.size() - 1 && text.find(".version") != text.npos;
   }
@@ -184,8 +184,8 @@ bool GpuVerifier::isRows(unsigned kernel, uint32_t operand, uint32_t ofUnit) con
   return operand < program.kernels()->Get(kernel)->args();
 }
 
-/// The limits of the copy engine: "CUDA Driver API", cuTensorMapEncodeTiled. Rows are a multiple of
-/// 64 bytes long and 64-byte aligned, as all buffers are.
+/// Checks the limits of TMA ("CUDA Driver API", cuTensorMapEncodeTiled). Rows are a multiple of 64 bytes
+/// long and 64-byte aligned, as all buffers are.
 Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
                                      const std::string &label) {
   if (!v.tensor_maps())
@@ -210,8 +210,9 @@ Result<void> GpuVerifier::tensorMaps(const fb::Variant &v, unsigned kernel,
   return {};
 }
 
-/// The last variant covers all remaining steps, and each variant covers steps that earlier ones do
-/// not. For kernels that treat tiles by their kind, this holds among the variants of each kind.
+/// Checks that the last variant covers all remaining steps, and that each variant covers steps that
+/// earlier ones do not. If a kernel has variants for prompt tiles and for decode tiles, both must hold
+/// among the variants of each kind.
 Result<void> GpuVerifier::guards(const fb::KernelVariants &list, const std::string &label) {
   auto limit = [](uint64_t most) { return most ? most : UINT64_MAX; };
   const auto &all = *list.variants();
@@ -262,7 +263,7 @@ Result<void> GpuVerifier::variants() {
   return {};
 }
 
-/// At most one fill kernel per format, and each can be launched.
+/// Checks that there is at most one fill kernel per format, and that each can be launched.
 Result<void> GpuVerifier::seedFills() {
   std::set<std::string_view> seen;
   for (unsigned i = 0; code.seed_fills() && i < code.seed_fills()->size(); ++i) {

@@ -1,8 +1,8 @@
 //===- VerifyProgram.cpp - Checks sections, steps and outputs ---------------===//
 //
-// A program is a list, so it has no cycles; the only possible faults are bad indices. Steps that
-// share a section must also agree in the weights and states that they provide: the section's kernels
-// were generated for those shapes, formats and streams.
+// A program is a list, so it has no cycles, and most checks are of indices. Steps that share a section
+// must also agree in the shapes and formats of the weights and states that they provide, since the
+// section's kernels were generated for these.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Memory.h"
 #include "runtime/engine/Program.h"

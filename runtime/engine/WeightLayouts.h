@@ -6,8 +6,8 @@
 
 namespace ingot::runtime {
 
-/// The last three dimensions of a weight that is not a vector; one matrix if there are only two. The table
-/// must have passed Verify.h.
+/// The shape of a weight that is not a vector, as a stack of matrices; a weight with two dimensions is a
+/// stack of one. The table must have passed Verify.h.
 struct WeightShape {
   int64_t matrices, rows, columns;
 };
@@ -18,7 +18,7 @@ inline WeightShape shapeOf(const fb::Weight &weight) {
           int64_t(shape.Get(last))};
 }
 
-/// Whether the rows of a stack form the same tiles of 16 as those of one matrix with all its rows.
+/// Whether a stack is cut into the same tiles of 16 rows as one matrix with all of its rows would be.
 inline bool rowsFillTiles(const fb::Weight &weight) {
   const WeightShape shape = shapeOf(weight);
   return shape.matrices == 1 || shape.rows % kFragmentRows == 0;

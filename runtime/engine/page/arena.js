@@ -34,12 +34,13 @@ function livesOf(index, launches) {
   })
   if (!touches.length) return []
   const bySection = Map.groupBy ? [...Map.groupBy(touches, touch => touch.section).values()] : groups(touches)
-  // Read before it is written: another section wrote it, so it lives between the two, and in all steps of this one.
+  // If a section reads the buffer before writing it, another section has written it. The buffer is then alive from
+  // that section on, and in all steps of the section that reads it.
   const carried = bySection.some(list => !list[0].effect.startsWith('w')) || (bySection.length > 1 && isOutput(index)) || isOutput(index)
   if (!carried) return bySection.map(list => [list[0].column, list.at(-1).column])
   const first = Math.min(...touches.map(touch => touch.column)), last = touches.at(-1)
   if (isOutput(index)) return [[first, launches.length - 1]]
-  // The next layer of the same kind reads it.
+  // Whether the next layer of the same kind reads it.
   const again = launches[last.column].times > 1 && !bySection.find(list => list[0].section === last.section)[0].effect.startsWith('w')
   return [[first, again ? launches.findLastIndex(one => one.section === last.section) : last.column]]
 }

@@ -40,7 +40,7 @@ function sectionsInOrder() {
 
 const caseOf = number => looked.cases[`${looked.program}.${number}`] ?? figures().chosen[looked.load]?.[number] ?? program().sections[number].cases.length - 1
 
-/** Figures of a launch: all bytes, those of weights, of KV and of rows, operations, and µs. */
+/** Figures of a launch: bytes in all, bytes of weights, of KV and of rows, operations, and µs. */
 function workOf(section, number, launch, load = looked.load) {
   const [bytes = 0, weights = 0, kv = 0, operations = 0, us = 0] = targetFigures()?.work[section]?.[number]?.[launch]?.[load] ?? []
   return { bytes, weights, kv, operations, us, rows: Math.max(0, bytes - weights - kv) }

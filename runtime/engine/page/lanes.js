@@ -1,5 +1,6 @@
-// Launches below each other, and to their left a lane for each buffer that is alive: a dot where it is written, a ring
-// where it is read. A lane that comes from above or continues below is a buffer that passes between sections.
+// Draws the launches of a section in a column, and to their left a lane for each buffer that is alive. A dot marks a
+// launch that writes the buffer, a ring one that reads it. If a buffer passes between sections, its lane begins above
+// the first launch or continues below the last.
 
 const LANE = 13
 
@@ -37,7 +38,7 @@ function lanesOf(sectionNumber, operands) {
     const leaves = outside || (comes && touches.some(touch => touch.effect.includes('w')))
     return { ...one, comes, leaves, from: comes ? -1 : touches[0].row, to: leaves ? operands.length : touches.at(-1).row }
   }).sort((a, b) => (b.to - b.from) - (a.to - a.from) || a.from - b.from)
-  const columns = [] // the occupied ranges of each; buffers with the longest lifetimes come first, on the left
+  const columns = [] // the occupied ranges of each column; buffers with the longest lifetimes get the left ones
   for (const one of all) {
     let column = columns.findIndex(taken => taken.every(([from, to]) => one.to < from || one.from > to))
     if (column < 0) column = columns.push([]) - 1

@@ -43,7 +43,7 @@ function rememberPlace() {
   try { history.replaceState(null, '', place) } catch { /* some browsers forbid this for local files */ }
 }
 
-/** Restores the view from the URL's fragment, as far as what it names exists. */
+/** Restores the view from the URL's fragment, and ignores parts of it that name nothing in this engine. */
 function takePlace() {
   const [view, at = ''] = location.hash.slice(1).split('/'), [number, ...launch] = at.split('.').map(Number)
   if (VIEWS.some(([name]) => name === view)) looked.view = view

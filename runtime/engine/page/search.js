@@ -1,6 +1,6 @@
 // Search over everything: named things first, then lines of IR and of code.
 
-let searchIndex = null // of the program that is shown; built at the first search
+let searchIndex = null // index of the program that is shown; built at the first search
 
 function indexOf() {
   const all = []
