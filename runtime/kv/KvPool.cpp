@@ -62,7 +62,7 @@ int64_t KvPool::match(const NamedPrefix &prefix) {
     }
     pages = std::min(pages, n);
   }
-  // Gaps before a window do no harm: find the longest prefix whose last window is complete.
+  // Pages before the window may be missing: find the longest prefix whose last window is complete.
   auto complete = [&](int64_t n) {
     return std::ranges::all_of(group, [&](const Group &own) {
       for (int64_t i = firstHeld(own, n * tokensPerPage); i < n; ++i)
@@ -247,7 +247,7 @@ void KvPool::trim(int32_t slot, int64_t position) {
       own.pool.release(page);
       page = 0;
     }
-    // Pages with other holders are released without becoming available for the next window.
+    // The slot is promised as many pages as became available; pages with other holders did not.
     promise(own, part, part.promised + own.pool.available() - before);
   }
 }

@@ -5,17 +5,17 @@
 // group therefore has one PagePool and one block table. A running sequence has a sequence slot, the
 // same row of the block tables in all groups:
 //
-//   block table            page 0    1    2    3    4    5    6    7
-//   slot 0: [2 5 7 .]           .    .    A    AB   .    A    .    A
-//   slot 1: [2 3 . .]      page 2: positions 0..31 of both sequences, which have a common prefix
-//   slot 2: [6 4 . .]      pages 4, 6: cached for later sequences with the prefix of one that has ended
+//   block table             page 0    1    2    3    4    5    6    7
+//   slot 0, A: [2 5 7 .]         .    .    AB   B    c    A    c    A
+//   slot 1, B: [2 3 . .]    page 2: positions 0..31 of both sequences, which have a common prefix
+//   slot 2:    [. . . .]    pages 4, 6: pages of an ended sequence, cached (c) for sequences with its prefix
 //
 // With a window W, attention looks back at most W - 1 positions: trim() frees older pages, and the group
 // needs pages for a window rather than a context.
 //
-// Arithmetic. A sequence slot is promised pages for the positions it was admitted with: these are available
-// whenever extend() asks for them. Beyond its promise a slot takes available pages, and extend() may fail.
-// `available` = free + cached - promised, in each group.
+// Promises. When a sequence is admitted, its slot is promised the pages for a number of positions. Within the
+// promise, extend() never fails. Beyond it, extend() needs available pages and may fail. In each group,
+// available = free + cached - promised.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,8 +29,8 @@
 
 namespace ingot::runtime {
 
-/// The names of a sequence's pages: names[0] is the root, names[i + 1] that of the i-th page. There may be
-/// fewer names than pages of `tokens`; the other pages have no name yet.
+/// The names of a sequence's pages: names[0] is the root, and names[i + 1] is the name of page i. There may
+/// be fewer names than pages of `tokens`; the other pages have no name yet.
 struct NamedPrefix {
   std::span<const PageName> names;
   std::span<const int32_t> tokens;
@@ -71,22 +71,22 @@ public:
   } ///< [slots][stride]
   int64_t blockTableStride() const { return stride; }
 
-  /// The number of leading pages that are found by name and after which a sequence can continue: in every
-  /// group, all pages visible from the next position are present.
+  /// Returns the largest number of leading pages after which a sequence can continue: in every group, all of
+  /// them that are visible from the next position are found by name.
   int64_t match(const NamedPrefix &prefix);
 
   struct Admission {
     int32_t slot = -1;   ///< -1: refused for now
     int64_t missing = 0; ///< pages lacking in the group that lacks most; 0: no slot is free
   };
-  /// A sequence slot that continues at position `from` and is promised pages up to `positions`, if `spare`
-  /// further pages stay available. Its first `shared` pages (the result of an immediately preceding match())
-  /// are shared.
+  /// Takes a sequence slot that continues at position `from` and is promised pages up to `positions`, if
+  /// `spare` further pages stay available. The first `shared` pages are shared; they are the result of a
+  /// match() immediately before.
   Admission admit(int64_t shared, int64_t from, int64_t positions, int64_t spare = 0);
-  /// For a sequence that begins at 0 and shares nothing; -1: refused for now.
+  /// Admits a sequence that begins at 0 and shares nothing. Returns its slot; -1: refused for now.
   int32_t admit(int64_t positions) { return admit(0, 0, positions).slot; }
-  /// A sequence slot that shares the pages of another for positions [0, positions) and has no promise; -1: no
-  /// slot is free.
+  /// Takes a sequence slot that shares the pages of another for positions [0, positions) and has no promise.
+  /// Returns -1 if no slot is free.
   int32_t fork(int32_t slot, int64_t positions);
 
   /// Allocates pages for positions [0, positions) of the slot. Fails, changing nothing, if the promise does
@@ -99,7 +99,7 @@ public:
   bool makeOwn(int32_t slot, int64_t position, PageMover *mover);
   /// Names the slot's page `index`; prefix.names must have at least index + 2 entries.
   void name(int32_t slot, int64_t index, const NamedPrefix &prefix);
-  /// Rolls back to `positions`: returns later pages, which count towards the promise again. They must come
+  /// Rolls back to `positions`: frees later pages, which count towards the promise again. They must come
   /// from extend(), and be neither named nor shared.
   void retract(int32_t slot, int64_t positions);
   /// Frees the pages that are no longer visible when the next token is at `position`.
@@ -118,7 +118,8 @@ public:
   int32_t page(int32_t slot, size_t g, int64_t index) const {
     return group[g].table[size_t(slot * stride + index)];
   }
-  /// Pages that a slot is certain to get: those it holds, and those it is promised (in the first group).
+  /// The number of pages that a slot is certain of: the pages that it holds or is promised, in the first
+  /// group.
   int64_t surePages(int32_t slot) const {
     const Part &part = partOf(0, slot);
     return std::max(part.end, part.promiseEnd);

@@ -1,10 +1,10 @@
 //===- PageMover.h - Copies KV pages on the device and to the host ---------===//
 //
-// Implemented by the owner of the pages' memory. A page of a group is its part of the pool of every KV slot
-// of the group (KernelAbi.h), moved as a whole. If an engine has fixed states, the slots of their snapshots
-// (StateSnapshots.h) are saved and loaded as pages of one additional group. Calls take effect in order,
-// between the preceding and the following step: a device with a queue enqueues them. They do not fail; a
-// device reports an error with the next step.
+// The owner of the pages' memory implements this interface. A page of a group comprises the page of that
+// number in the pool of every KV slot of the group (KernelAbi.h); all of it is moved together. If an engine
+// has fixed states, the slots of their snapshots (StateSnapshots.h) are saved and loaded as pages of one
+// additional group. Calls take effect in order, between the preceding and the following step: a device with
+// a queue enqueues them. They do not fail; the next step reports an error of the device.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,7 +20,7 @@ public:
   /// Bytes of one page of the group, summed over its KV slots.
   virtual uint64_t pageBytes(size_t group) const = 0;
   virtual void copy(size_t group, int32_t from, int32_t to) = 0;
-  /// `to`, `from`: pageBytes() of host memory at a fixed address.
+  /// `to` and `from` point to pageBytes() bytes of host memory.
   virtual void save(size_t group, int32_t page, std::byte *to) = 0;
   virtual void load(size_t group, const std::byte *from, int32_t page) = 0;
 };

@@ -63,7 +63,7 @@ private:
   };
 
   int32_t &bucketOf(const PageName &name) { return buckets[name.low & (buckets.size() - 1)]; }
-  void unlink(int32_t page); ///< from the list of cached pages
+  void unlink(int32_t page); ///< removes it from the list of cached pages
   std::span<const int32_t> tokensOf(int32_t page) const {
     return {tokens.data() + size_t(page) * size_t(pageTokens), size_t(pageTokens)};
   }

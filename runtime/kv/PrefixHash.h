@@ -5,7 +5,7 @@
 //   salt --> root --(32 tokens)--> name of page 0 --(32 tokens)--> name of page 1 ...
 //
 // Names are XXH3-128 with a secret drawn by each process, so an outsider cannot construct colliding prefixes.
-// A request with another salt matches no pages of others, and so its timing reveals nothing about them.
+// Requests with different salts share no pages, so the timing of one reveals nothing about the others.
 //===----------------------------------------------------------------------===//
 #pragma once
 

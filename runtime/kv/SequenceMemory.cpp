@@ -39,8 +39,8 @@ void SequenceMemory::end(SequenceAllocation &own, std::span<const int32_t> token
   own.saved = {};
 }
 
-/// The number of leading pages that are found, followed by a snapshot if there are fixed states. Leaves at
-/// least one token to compute.
+/// Returns the number of leading pages that are found. If there are fixed states, a snapshot must follow them.
+/// At least one token remains to be computed.
 int64_t SequenceMemory::sharedPages(SequenceAllocation &own, std::span<const int32_t> tokens) {
   if (!own.shares())
     return 0;
@@ -144,8 +144,8 @@ bool SequenceMemory::save(SequenceAllocation &own) {
   return true;
 }
 
-/// Loads the pages after the first `shared` from the host; the slot starts at the page where it started when
-/// they were saved.
+/// Loads the pages after the first `shared` from the host. The first page that the slot holds is the same as
+/// when the pages were saved.
 void SequenceMemory::load(SequenceAllocation &own, int64_t shared) {
   [[maybe_unused]] bool there = pool.extend(own.slot, own.positions);
   assert(there && "promised");

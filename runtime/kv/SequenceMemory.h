@@ -5,17 +5,17 @@
 // preempted (SwapSpace.h). The same holds for snapshots of fixed states (StateSnapshots.h); a prefix matches
 // as far as there are pages and a snapshot after them.
 //
-// The scheduler sees none of this. It sees positions and sequence slots: rows of the block tables,
-// one for each sequence that has device memory.
+// The scheduler deals only with positions and with sequence slots. A sequence slot is a row of the block
+// tables; each sequence that has device memory has one.
 //
 //   begin() --> [ no slot ] --admit()--> [ slot ] --end()-->
 //                   ^                     |  ^  ^
 //                   +---- leave() --------+  |  +-- fork(): creates a child with the same contents
-//                 save() before it, or not   |
-//                                            +-- extend()   room for the tokens of a step,
+//                 (save() may precede it)    |
+//                                            +-- extend()   makes room for the tokens of a step,
 //                                            |   propose()  and for drafts after them
-//                                            +-- commit()   that many are computed: names their pages;
-//                                                           the rest is rolled back
+//                                            +-- commit()   keeps the tokens that are computed and names
+//                                                           their full pages; rolls back the other drafts
 //
 // A SequenceAllocation is the memory of one sequence. It belongs to the owner of the sequence,
 // who also passes the tokens to calls that name pages.
@@ -118,16 +118,16 @@ public:
   /// After extend(): makes room for up to `drafts` speculative tokens. Returns the number that has room: no
   /// sequence is preempted for a draft.
   int64_t propose(SequenceAllocation &own, int64_t drafts);
-  /// The next `count` tokens are computed (or will be by a step that has begun); later drafts are rolled
-  /// back, and their room is freed. `tokens` are those of the sequence; the last may not be known yet
-  /// (Batch.h).
+  /// Records that the next `count` tokens are computed, or will be by a step that has begun. Rolls back later
+  /// drafts and frees their room. `tokens`: all tokens of the sequence; the last may not be known yet (Batch.h).
   void commit(SequenceAllocation &own, std::span<const int32_t> tokens, int64_t count);
 
-  /// Whether a running sequence of at most `positions` positions may need more pages than it is certain of.
+  /// Whether a running sequence of at most `positions` positions may need more pages than it holds or is
+  /// promised.
   bool mayWantMore(const SequenceAllocation &own, int64_t positions) const;
   /// Whether the refused resources would be available if all of those sequences left.
   bool enoughIn(std::span<const SequenceAllocation *const> those, const Admission &refused) const;
-  /// Positions in its pages (of the first group) that are empty.
+  /// The number of empty positions in the pages of the sequence, in the first group.
   int64_t unusedPositions(const SequenceAllocation &own) const;
 
   /// Block tables of each group, with one stride: [slots][stride].

@@ -103,12 +103,12 @@ bool StateSnapshots::wanted(const SequenceState &own, int64_t position) const {
          (position % snapshotTokens == 0 || position == own.lastBorder);
 }
 
-/// Whether the current snapshot has no other holder, now or later.
+/// Whether the current snapshot may be overwritten: it has no other holder, and no sequence can find it by name.
 bool StateSnapshots::mayReplace(const SequenceState &own) const {
   return own.current >= 0 && pool.holdersOf(own.current) == 1 && !pool.isNamed(own.current);
 }
 
-/// A new slot; -1 if there is none.
+/// Takes a new slot, the promised one if there is a promise; -1 if there is none.
 int32_t StateSnapshots::take(SequenceState &own) {
   assert(!own.planned && "the promised slot is used already");
   if (own.promised) {
@@ -129,7 +129,7 @@ bool StateSnapshots::extend(int32_t sequence, int64_t position, int64_t tokens) 
     promise(own, false);
   else
     slot = take(own);
-  if (slot < 0) { // takes the snapshot from the cache
+  if (slot < 0) { // take the current snapshot from the cache, so that the step may overwrite it
     std::erase_if(own.borders, [&](const SnapshotWrite &border) {
       if (border.slot != own.current)
         return false;
@@ -158,7 +158,7 @@ int64_t StateSnapshots::propose(int32_t sequence, int64_t position, int64_t draf
   drafts = std::min(drafts, available() - replaces);
   if (drafts <= 0)
     return 0;
-  if (replaces) // keeps the current snapshot, because the step may be rolled back and rerun
+  if (replaces) // keep the current snapshot, because the step may be rolled back and rerun
     first.slot = pool.allocate();
   for (int64_t i = 1; i <= drafts; ++i)
     own.writes.push_back({position + 1 + i, pool.allocate()});

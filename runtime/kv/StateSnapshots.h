@@ -1,12 +1,12 @@
 //===- StateSnapshots.h - Snapshots of sequences' fixed states ------------===//
 //
 // Keys and values of a position are written once. A fixed state (of a recurrence, a convolution) has the same
-// size for one token as for a thousand, and each token replaces it. Overwriting it would break what the
-// runtime relies on elsewhere: a fork needs its parent's state, a speculative token may be rolled back, and a
-// prefix may be found again. A state is therefore not updated in place. It has snapshots:
+// size for one token as for a thousand, and each token replaces it. Overwriting it would make three things
+// impossible: a fork needs its parent's state, a speculative token may be rolled back, and a prefix may be
+// found again. A state is therefore not updated in place. It has snapshots:
 //
-//   slot         a place for all fixed states of one sequence: a number from 0
-//   snapshot     a slot and its position: it includes all tokens before that position
+//   slot         memory for one snapshot of all fixed states; slots are numbered from 0
+//   snapshot     a slot and a position: the states after all tokens before that position
 //
 //   a step of    A: decodes          B: a prompt of 70 tokens      C: 2 drafts after its last token
 //   reads        slot 3 (at 17)      nothing: zeros                slot 5 (at 40)
@@ -17,8 +17,8 @@
 // number of correct drafts is known, one of C's snapshots stays, and slot 5 is freed. Like pages, snapshots
 // have holders, are cached by name after the last holder is gone, and are reused, so a PagePool manages them.
 //
-// Arithmetic. A `sequence` is promised one slot until it is the only holder of a snapshot. Drafts
-// and the cache's snapshots use the remaining slots, and the cache yields to every other use.
+// Promises. A sequence is promised one slot until it is the only holder of a snapshot. Drafts and the
+// cache's snapshots use the remaining slots, and the cache yields to every other use.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -40,7 +40,7 @@ struct FixedState {
 
 /// A snapshot that a step writes.
 struct SnapshotWrite {
-  int64_t position; ///< the snapshot after the token before it
+  int64_t position; ///< the snapshot includes all tokens before this position
   int32_t slot;
 };
 
@@ -57,11 +57,11 @@ public:
 
   /// Whether there is a snapshot after `pages` pages, by the names of a prefix.
   bool has(std::span<const PageName> names, int64_t pages) const { return find(names, pages) >= 0; }
-  /// How many slots are lacking for a sequence to begin after `pages` pages; 0 or less: none.
+  /// The number of slots that are lacking for a sequence to begin after `pages` pages; 0 or less: none.
   int64_t missing(std::span<const PageName> names, int64_t pages) const;
-  /// Begins `sequence`, which is admitted with `tokens` tokens: from the snapshot after the first `pages`
-  /// pages of its prefix, or from zeros if `pages` is 0. Requires missing(names, pages) <= 0. Without names,
-  /// the sequence leaves no snapshots to the cache.
+  /// Begins `sequence`, which is admitted with `tokens` tokens. It starts from the snapshot after the first
+  /// `pages` pages of its prefix, or from zeros if `pages` is 0. Requires missing(names, pages) <= 0. Without
+  /// names, the sequence leaves no snapshots to the cache.
   void admit(int32_t sequence, std::span<const PageName> names, int64_t pages, int64_t tokens);
   /// After admit() with zeros: returns a slot for a snapshot that is loaded from the host instead.
   int32_t adopt(int32_t sequence);
@@ -69,18 +69,19 @@ public:
   void fork(int32_t parent, int32_t sequence);
   void release(int32_t sequence);
 
-  /// Reserves a slot for the snapshot after the next `tokens`, and some for the cache. Returns false,
-  /// changing nothing, if there is none.
+  /// Reserves a slot for the snapshot after the next `tokens` tokens, and further slots for snapshots of the
+  /// cache, if there are any. Returns false, without a slot for the step, if there is none.
   bool extend(int32_t sequence, int64_t position, int64_t tokens);
   /// After extend() by one token: reserves slots for the snapshots after up to `drafts` further tokens.
-  /// Returns for how many there are slots.
+  /// Returns the number of drafts that have slots.
   int64_t propose(int32_t sequence, int64_t position, int64_t drafts);
-  /// Makes the snapshot written at `position` that of the sequence, and drops older and younger ones.
+  /// Makes the snapshot written at `position` the current one of the sequence, and drops older and younger
+  /// ones.
   void commit(int32_t sequence, int64_t position);
   /// Leaves snapshots at page boundaries to the cache, as far as the names are known.
   void name(int32_t sequence, std::span<const PageName> names);
 
-  /// The slot of the snapshot that a step reads. -1: it begins with zeros.
+  /// The slot of the snapshot that a step reads; -1: the step begins with zeros.
   int32_t from(int32_t sequence) const { return sequences[size_t(sequence)].current; }
   /// The snapshots that the step writes, ascending in position.
   std::span<const SnapshotWrite> writes(int32_t sequence) const {

@@ -1,7 +1,8 @@
 //===- SwapSpace.h - Host memory for pages of waiting sequences ------------===//
 //
-// A fixed block of memory, allocated in extents, first fit. A sequence takes one extent for all of its pages;
-// if none is long enough, it is recomputed instead, so fragmentation does no harm.
+// A fixed block of memory, allocated in extents, first fit. A sequence takes one extent for all of its pages.
+// If no free extent is long enough, the sequence is recomputed later instead of saved, so fragmentation does no
+// harm.
 //===----------------------------------------------------------------------===//
 #pragma once
 
