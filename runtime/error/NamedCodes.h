@@ -1,9 +1,9 @@
 //===- NamedCodes.h - Codes that decide what happens next -------------------===//
 //
-// Codes.def has all codes. Those on which other code depends, because it tries again, answers with
-// another status or gives more advice, have a name here. They are raised and compared only by that
-// name; tests/docs/check_codes.py refuses a comparison with a literal. Names in Python, TypeScript
-// and the Triton backend, which do not include this file, are checked by the same test.
+// Codes.def has all codes. Some of them change how other parts of ingot go on: they try again, answer
+// with another status or give more advice. These codes have a name here, and are raised and compared only
+// by that name; tests/docs/check_codes.py refuses a comparison with a literal. The same test checks the
+// names in Python, TypeScript and the Triton backend, which do not include this file.
 //===----------------------------------------------------------------------===//
 #pragma once
 

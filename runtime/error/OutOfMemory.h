@@ -1,8 +1,9 @@
 //===- OutOfMemory.h - Fatal-error handler for exhausted memory -----------===//
 //
-// For std::set_new_handler and the equivalent hooks of other libraries. A thrown std::bad_alloc
-// would have to propagate through LLVM, Rust and worker threads, none of which allow that. A
-// program without a caller that could handle it therefore ends here, with the three lines of Error.h.
+// The handler is for std::set_new_handler and the equivalent hooks of other libraries. A thrown
+// std::bad_alloc would have to propagate through LLVM, Rust and worker threads, none of which allow that.
+// A program whose callers could not handle the exception therefore ends here, with the three lines of
+// Error.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 

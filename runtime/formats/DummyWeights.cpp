@@ -1,8 +1,8 @@
 //===- DummyWeights.cpp - Fills panels with generated weights -------------===//
 //
 // The inner loop runs over the rows of a panel, so a group's lines are written while
-// they are in the L1 cache. A word costs two multiplications; per value there are only
-// words, masks and stores.
+// they are in the L1 cache. A word takes two multiplications and has the bits of several
+// values. Apart from that, values take only masks and stores.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/DummyWeights.h"
 #include "runtime/formats/SeedGroup.h"
@@ -352,8 +352,8 @@ void putScale(std::byte *to, NumericFormat::Scale stored, uint16_t f16) {
                     : static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16));
 }
 
-/// Writes the scales of `groups` groups of a block, for `rows` rows. `first` is the index of the first row plus
-/// that of the first of the format's blocks here.
+/// Writes the scales of `groups` groups of a block, for `rows` rows. `first` is the sum that decides the sign of
+/// the first d (DummyWeights.h): the index of the first row plus the index of the first of the format's blocks.
 template <typename Layout>
 void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t groups,
                    std::byte *block) {
@@ -385,8 +385,8 @@ void scalesOfBlock(const Layout &layout, int64_t first, int64_t rows, int64_t gr
 int64_t scalesEnd(const PanelLayout &layout) { return layout.codeOffset; }
 int64_t scalesEnd(const FragmentLayout &layout) { return layout.blockBytes; }
 
-/// Fills in the scales of all blocks. A complete block is a copy of the second block before it, since signs
-/// alternate.
+/// Fills in the scales of all blocks. Since signs alternate, a complete block is a copy of the one two blocks
+/// before it.
 template <typename Layout> void fillScales(const Layout &layout, int64_t index, std::byte *unit) {
   const NumericFormat &format = numericFormat(layout.format);
   const auto [first, rows] = layout.rowsOf(index);

@@ -4,8 +4,8 @@
 // device that loads the engine generate them. Both use the numbers defined here, so
 // the two engines compute the same results, as does a device with a layout of its
 // own. Weight (n, k) of tensor t depends on (seed, t, n, k) and the format, never on
-// its place, on threads or on the order of filling. All of it is 64-bit integer
-// arithmetic modulo 2^64; a kernel is a loop over words of
+// its place, on threads or on the order of filling. The formula is 64-bit integer
+// arithmetic modulo 2^64. A kernel that fills weights is a loop over words:
 //
 //   mix(z)   splitmix64: add 0x9e3779b97f4a7c15, then two rounds of xor-shift and
 //            multiply (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
@@ -22,21 +22,21 @@
 //   1      6 bits          k/32     2 from 32*(k/16%2) + 8*(k%4) + 2*(k%16/4) upper bits
 //   0      floats          k/4      15 from 16*(k%4): five fields of 3 bits
 //
-// (That is PanelLayout.h's order inside a line, so a panel is filled with masks and
-// 32-bit stores; any other layout extracts with one shift.)
+// (This is the order of PanelLayout.h inside a line, so a panel is filled with masks and
+// 32-bit stores. Other layouts extract each value with one shift.)
 //
 // Formats whose layouts cannot hold every code (NumericFormat::Packing) take four bits c per value, as above. In
-// base 3 q = c % 3; if a code has bit 1 only, q = c & 2. A grid's index consists of the lower three bits of a
-// run's c, the first lowest, modulo the number of entries. Signs are bit 3 of the value's c, or of the first c
-// of the run or of the group of 32. No model configuration names these formats; the compiler's self-check uses
-// them.
+// base 3, q = c % 3. If a code has only bit 1, q = c & 2. A grid's index consists of the lower three bits of each
+// c of the run, with the first c in the lowest bits, modulo the number of entries. The sign is bit 3 of the value's
+// c or, if a run or a group of 32 has one sign, bit 3 of its first c. No model configuration names these formats;
+// the compiler's self-check uses them.
 //
 // A float is (2 * S - 35) / 512, where S is the sum of its five fields: nearly normal,
 // with mean 0 and standard deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are
 // uniform; scales are constants of the format (seedScales) that make the deviation
-// 0.0200 and the mean 0. A minimum subtracts the middle of the codes. Without one, d
-// alternates its sign from block to block and from row to row, since the codes' mean
-// is half a step below their zero point, and sums over K or N cancel.
+// 0.0200 and the mean 0. A minimum subtracts the middle of the codes. Without a minimum, the
+// codes' mean is half a step below their zero point. The sign of d therefore alternates from
+// block to block and from row to row, so that these half steps cancel in sums over K or N.
 //
 // An fp8 code without bit 6 is a number below 2 and never NaN; all scales are kSeedFp8Scale.
 //

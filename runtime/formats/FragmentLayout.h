@@ -29,9 +29,9 @@
 //   bit 1    128 B: lane x 1 word: bit 1 of step s, pair j at bits 4s + j and 16 + 4s + j
 //            (q1_0, whose codes are 0 and 2)
 //
-// so (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
-// lie like 8-bit codes with one change: a word holds values of one row only, as the fp8 products
-// of tensor cores expect,
+// So (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
+// lie like 8-bit codes, except that a word holds values of one row only, as the fp8 products of
+// tensor cores require:
 //
 //   fp8      1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits
 //            8 (j / 2) and 16 + 8 (j / 2)
@@ -39,20 +39,22 @@
 // An fp8 product therefore sees the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} for lanes
 // c = 0..3; its activations are stored in the same order (fp8Slot).
 //
-// Codes in base 3 (tq1_0) take two bits, 2.06 bits a weight with their scale. A GPU would spend more
-// instructions on digits than the 0.3 bits save in bytes.
+// Codes in base 3 (tq1_0) take two bits, 2.06 bits per weight with their scale. Digits in base 3 would save
+// 0.3 bits per weight, but the instructions that decode them would take a GPU longer than it saves on bytes.
 //
 // A *grid* (iq1 to iq3; Grids.h) has an index for each run of 8 or 4 values. Lane l holds the indexes of
 // 8 values of each step, k = 8 (c / 2) … 8 (c / 2) + 7 of row g + 8 (c % 2): one index, or two if runs have
-// 4 values. It looks their entries up and shares them with its quad (lanes 4g … 4g + 3), which holds the
-// same 32 values of the step as v0 … v7. Let e = 4 or 8 be the number of a lane's indexes in 64 k:
+// 4 values. The lane looks up their entries and shares them with its quad (lanes 4g … 4g + 3), which holds
+// the same 32 values of the step as v0 … v7. Let e = 4 or 8 be the number of a lane's indexes in 64 k:
 //
-//   indexes  32 e B: lane x e bytes: bits 0 to 7 of index i: that of step i, or of step i / 2, half i % 2
+//   indexes  32 e B: lane x e bytes: bits 0 to 7 of index i, which belongs to step i (e = 4), or to step
+//            i / 2, half i % 2 (e = 8)
 //   signs    128 B, if each value has its own: lane x 1 word: the sign of step s, v at bit
 //            8 (v % 4) + 2s + v / 4
 //
-// Bits of an index above the eighth, and after them the sign of its run (iq1_m), lie behind the codes of
-// the block, in planes of two bits, and of one if one is left. A plane of w bits:
+// The bits of an index above the eighth, followed by the sign of its run (iq1_m), lie after the codes of
+// the block. They are split into planes of two bits, and a last plane of one bit if their number is odd.
+// A plane of w bits:
 //
 //   plane    16 e w B: lane x e w / 2 bytes: index i of run r at bit (e r + i) w
 //
@@ -102,7 +104,7 @@ constexpr int64_t indexesOfLane(const Grid &grid) {
 }
 /// Returns the number of bits above the eighth of an index, with the sign of its run.
 constexpr int64_t planeBits(const Grid &grid) { return masksOfLine(grid); }
-/// Returns the bytes of `bits` of these bits in a block.
+/// Returns the bytes that `bits` of these bits take in a block, for all indexes.
 constexpr int64_t planeBytes(const Grid &grid, int64_t bits) {
   return kLanes * indexesOfLane(grid) / 2 * bits;
 }

@@ -48,7 +48,7 @@ std::span<const KvFormatInfo> kvFormats();
 /// Returns the format of that name, if there is one.
 std::optional<KvFormat> kvFormatNamed(std::string_view name);
 
-/// Returns a list such as "f32, bf16 and f16" of the formats that `which` accepts, with `word` before the last.
+/// Returns the formats that `which` accepts as a list such as "f32, bf16 and f16", with `word` before the last one.
 std::string kvFormatNames(bool (*which)(const KvFormatInfo &), std::string_view word);
 inline bool isOfCpus(const KvFormatInfo &format) { return format.cpu; }
 inline bool isOfGpus(const KvFormatInfo &format) { return format.gpu; }

@@ -1,8 +1,8 @@
 //===- NumericFormat.h - Numeric formats of weights -----------------------===//
 //
-// A numeric format defines how a stored weight becomes a real number, but not
-// where its bits lie: the importer handles the file's packing
-// (compiler/import/checkpoint/Dequantize.h), and PanelLayout.h defines that of kernels.
+// A numeric format defines how a stored weight becomes a real number, but not where its bits lie.
+// The importer reads the packing of files (compiler/import/checkpoint/Dequantize.h); PanelLayout.h
+// and FragmentLayout.h define the packing for kernels.
 //
 //   Float        w = the stored value
 //   Affine       w = d * (q - zeroPoint)        one d per `group` values of K
@@ -61,8 +61,9 @@ constexpr int kWeightFormatCount = 53;
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
   enum class Scale : uint8_t { F16, BF16, F32 }; ///< type of d, in files and in engines
-  /// How layouts hold codes (PanelLayout.h, FragmentLayout.h): in bit planes; in base 3 (tiles: in planes); as only
-  /// bit 1, if all other bits are 0; as indexes of a grid, whose sub-scales are odd and stored as nibbles.
+  /// How layouts hold codes (PanelLayout.h, FragmentLayout.h). Planes: in bit planes. Trits: in base 3 (in tiles: in
+  /// planes). Bit1: only bit 1 is stored, since all other bits are 0. Grid: as indexes of a grid; its sub-scales are
+  /// odd and stored as nibbles.
   enum class Packing : uint8_t { Planes, Trits, Bit1, Grid };
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine
@@ -73,7 +74,7 @@ struct NumericFormat {
   bool hasMin;    ///< m, -(dmin * t) or -(d * z) is added to each product
   int superGroup; ///< 256 for K-quants, else 0
   Scale scale = Scale::F16;
-  bool hasZeros = false;          ///< there is z instead of m; hasMin is true as well
+  bool hasZeros = false;          ///< it has z instead of m; hasMin is true as well
   const uint8_t *table = nullptr; ///< 16 numbers: q of each code; null: q is the code
   bool floatSubScales = false;    ///< s is unsigned E4M3, not an integer; groups have 16 values
   int subScaleBits = 8;           ///< bits of integer s and t; s is signed if there is no minimum

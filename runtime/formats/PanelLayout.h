@@ -139,7 +139,7 @@ constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) :
 // Base 3.
 constexpr int64_t kTritGroups = 4; ///< groups that share lines
 constexpr int64_t kTritLines = 7;
-/// The lines of group g of the four: that of its numbers a and b, and that of c.
+/// The line of the numbers a and b of group g (0 … 3), and the line of its number c.
 constexpr int64_t tritLineOfPair(int64_t g) { return (g * 3 + 3) / 2; }
 constexpr int64_t tritLineOfLast(int64_t g) { return g / 2 * 3 + 2; }
 

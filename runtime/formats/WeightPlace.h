@@ -32,9 +32,9 @@ template <typename T> void putBits(std::byte *to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// The place of the bits of one code. The lower four (all of 8-bit codes, two of 2- and 3-bit codes) begin at
-/// bit `bit` of byte `byte`. The one or two bits above them (upperBitsOf) begin at `upperBit` of `upperByte`;
-/// -1: there are none.
+/// The place of the bits of one code. The lower four bits (of 8-bit codes all eight, of 2- and 3-bit codes two)
+/// begin at bit `bit` of byte `byte`. The one or two bits above them (upperBitsOf) begin at bit `upperBit` of byte
+/// `upperByte`; it is -1 if there are none.
 struct CodePlace {
   int64_t byte;
   int bit;
@@ -61,8 +61,8 @@ struct BitPlace {
   int bit;
 };
 
-/// The place of a digit in base 3: the number's lower four bits, starting at `bit`; its fifth bit (byte -1: there
-/// is none); and the digit's weight, 1, 3 or 9.
+/// The place of a digit in base 3. The lower four bits of its number start at bit `bit` of byte `byte`; `fifth` is
+/// the number's fifth bit (byte -1: there is none). `weight` is the digit's weight in the number: 1, 3 or 9.
 struct TritPlace {
   int64_t byte;
   int bit;
@@ -376,8 +376,8 @@ constexpr void putCodeOfBlock(const Layout &layout, const NumericFormat &format,
   putCode(codeInBlock(layout, format, row, k), format.bits, block, code);
 }
 
-/// Writes an index of a grid and the signs of its run's codes over zeros. If the run or the group has one sign,
-/// that of the first code is written.
+/// Writes an index of a grid and the signs of its run's codes over zeros. If the run or the group has only one
+/// sign, it is the sign of the first code.
 template <typename Layout, typename Byte>
 constexpr void putRun(const Layout &layout, const NumericFormat &format, int64_t row, int64_t k,
                       int index, const uint8_t *q, Byte *block) {

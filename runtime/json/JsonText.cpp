@@ -6,7 +6,7 @@
 
 namespace ingot::runtime {
 
-/// Length of the UTF-8 sequence at the start of `s`, 0 if it is none (RFC 3629).
+/// Returns the length of the UTF-8 sequence at the start of `s`, or 0 if `s` starts with none (RFC 3629).
 static size_t utf8Length(std::string_view s) {
   auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
   auto tail = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
@@ -28,8 +28,9 @@ static size_t utf8Length(std::string_view s) {
   return 0;
 }
 
-/// Escapes characters that other languages treat as the end of a line (NEL, LINE SEPARATOR, PARAGRAPH SEPARATOR):
-/// clients that split streams there, as Python's splitlines() does, would cut an event in two. "": not one of them.
+/// Returns the escape of a character that other languages treat as the end of a line (NEL, LINE SEPARATOR, PARAGRAPH
+/// SEPARATOR), or "" for other characters. Without the escape, clients that split streams at such characters, as
+/// Python's splitlines() does, would cut an event in two.
 static std::string_view escapeOfLineEnd(std::string_view character) {
   return character == "\xC2\x85"       ? "\\u0085"
          : character == "\xE2\x80\xA8" ? "\\u2028"

@@ -25,7 +25,7 @@ public:
   JsonText &value(bool truth) { return raw(truth ? "true" : "false"); }
   JsonText &value(double number);
   template <std::integral T> JsonText &value(T number) { return raw(std::to_string(number)); }
-  /// Text that is already JSON.
+  /// Appends text that is already JSON.
   JsonText &raw(std::string_view json);
 
   const std::string &text() const { return out; }
