@@ -247,7 +247,7 @@ void KvPool::trim(int32_t slot, int64_t position) {
       own.pool.release(page);
       page = 0;
     }
-    // The slot is promised as many pages as became available; pages with other holders did not.
+    // The promise grows by the pages that became available; pages with other holders did not become available.
     promise(own, part, part.promised + own.pool.available() - before);
   }
 }

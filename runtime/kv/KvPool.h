@@ -118,8 +118,7 @@ public:
   int32_t page(int32_t slot, size_t g, int64_t index) const {
     return group[g].table[size_t(slot * stride + index)];
   }
-  /// The number of pages that a slot is certain of: the pages that it holds or is promised, in the first
-  /// group.
+  /// The number of pages that a slot holds or is promised, in the first group.
   int64_t surePages(int32_t slot) const {
     const Part &part = partOf(0, slot);
     return std::max(part.end, part.promiseEnd);

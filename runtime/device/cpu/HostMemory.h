@@ -13,7 +13,7 @@ namespace ingot::cpu {
 
 /// Zeroed memory straight from the system, committed page by page when first touched. Large regions
 /// are aligned to 2 MiB and request huge pages. The tail after the last whole huge page does not, so
-/// the memory in use never exceeds the whole pages requested.
+/// the memory in use never exceeds the bytes requested, rounded up to whole pages.
 class HostMemory {
 public:
   HostMemory() = default;

@@ -2,9 +2,10 @@
 //
 // A step is a list of launches in groups; a group ends at a barrier of the plan, and its launches
 // may overlap. The items of a launch are cut into parts, and each thread owns a share of the parts.
-// In a small step, which is bound by memory, a thread owns one part. In a large step it owns several,
-// because threads drift apart while they work on long parts. Smaller parts also let the weights of a
-// part stay in a cache while one block of tokens after the other is processed.
+// In a small step, which is bound by memory, a thread owns one part. In a large step it owns several:
+// launches take long enough for threads to drift apart, and then one thread can take over parts of
+// another. The weights of a small part also stay in a cache while one block of tokens after the other
+// is processed.
 //
 //                    group 0          group 1                 group 2
 //   thread 0 | embed  consts | qkv . . . . . . . | attention . . . | ...

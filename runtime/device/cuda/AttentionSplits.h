@@ -8,10 +8,11 @@
 //   if `shares` is 64, a split has at most ceil(745 / 64) = 12 chunks:
 //   splits                         4    1    1     59        longest tile first
 //
-// So all blocks have similar work, however much the lengths differ. There are never more splits than
-// tiles + `shares`, so the grid of a graph can be fixed. A tile with several splits needs a workspace
-// slot for each chunk. If the slots left are too few for a tile, one block handles all of it; the
-// longest tiles get their slots first. The sums have the same bits whichever block takes a chunk.
+// So no block has more than one split's part of all chunks, however much the lengths differ. There are
+// never more splits than tiles + `shares`, so the grid of a graph can be fixed. A tile with several splits
+// needs a workspace slot for each chunk. If the slots left are too few for a tile, one block handles all
+// of it; the longest tiles get their slots first. The sums have the same bits whichever block takes a
+// chunk.
 //===----------------------------------------------------------------------===//
 #pragma once
 
