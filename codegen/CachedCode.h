@@ -12,9 +12,9 @@ namespace ingot::compiler {
 /// Stores objects in a folder (CodeCache.h), which must outlive it.
 class CachedCode final : public ObjectCache {
 public:
-  /// `generator` is part of each key. It identifies the code generator where the texts of a key do not: code for CPUs
-  /// depends on the build of the compiler (CompilerIdentity.h). Programs for GPUs do not, since their texts are CUDA
-  /// C++ and name the compiler that reads it.
+  /// `generator` is part of each key. It identifies the code generator if the texts of a key do not. Code for CPUs
+  /// depends on the build of Ingot, so `generator` is compilerIdentity(). The texts of programs for GPUs are CUDA C++
+  /// and already identify the compiler that reads it.
   CachedCode(CodeCache &files, std::string generator)
       : files(files), generator(std::move(generator)) {}
 

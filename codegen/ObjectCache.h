@@ -1,7 +1,7 @@
 //===- ObjectCache.h - A cache of generated code, one kernel at a time ----===//
 //
-// Code generators look up each kernel on its own: a program whose kernel has changed compiles only
-// that kernel. codegen/CachedCode.h is the cache on disk.
+// Code generators look up each kernel separately. If one kernel of a program has changed, only that
+// kernel is compiled again. codegen/CachedCode.h is the cache on disk.
 //===----------------------------------------------------------------------===//
 #pragma once
 

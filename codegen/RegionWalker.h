@@ -2,8 +2,8 @@
 //
 // Prologues and epilogues of kernel ops are regions of scalar f32 operations. A value's rendering
 // depends on the target: an SSA value over lanes on CPUs, a piece of CUDA C++ text on GPUs. The walk
-// over a region does not. It renders each operation once and operands before their users, and takes
-// either all operations in order or only those that a given value needs.
+// over a region is the same for all targets. It renders each operation once, after its operands. It
+// visits either all operations in order or only those that a given value needs.
 //
 //   RegionWalker<std::string> walker("CUDA", render);
 //   walker.set(argument, "x[i]");
