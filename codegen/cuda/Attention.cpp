@@ -1,10 +1,12 @@
 //===- Attention.cpp - kernel.attention for GPUs ---------------------------===//
 //
 //   NAME_prefill   tiles of prompts: the warps of a block divide the rows
-//   NAME_decode    decode tiles: the warps of a block divide the positions of a row, and so do blocks,
-//                  by the step's splits (split-KV) and through a workspace
+//   NAME_decode    decode tiles: the warps of a block divide the positions of a row. With split-KV,
+//                  several blocks divide them as well: the step's splits assign chunks of positions
+//                  to blocks, and a workspace holds the result of each chunk
 //
-// A step that has tiles of both kinds launches both. They give the same bits (device/attention.cuh).
+// A step that has tiles of both kinds launches both. Both kernels give the same bits
+// (device/attention.cuh).
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Attention.h"
 #include "codegen/cuda/Emitters.h"
@@ -49,8 +51,8 @@ struct AttentionSizes {
   bool splits() const {
     return 2 * kvHeads <= counters && (window == 0 || window > 2 * chunkPositions);
   }
-  /// The number of splits in addition to one per tile: four blocks for each multiprocessor of a large
-  /// GPU (which run two at a time).
+  /// The number of splits in addition to one per tile. Together they have about 512 blocks: four for
+  /// each multiprocessor of a large GPU, which runs two of them at a time.
   int64_t shares() const { return std::clamp<int64_t>(512 / kvHeads, 2, 256); }
 };
 

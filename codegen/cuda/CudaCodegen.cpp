@@ -111,7 +111,7 @@ EXPORT_KERNEL({1})
   return program;
 }
 
-/// All texts that determine the code of a program, and what an entry of the cache holds.
+/// Returns all texts that determine the code of a program. The first one names the layout of a cache entry (entryOf).
 static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc &nvrtc,
                                         const std::string &architecture) {
   std::vector<std::string> texts{"length, log, code", nvrtc.identity(), program.name,
@@ -124,7 +124,7 @@ static std::vector<std::string> textsOf(const CudaProgram &program, const Nvrtc 
   return texts;
 }
 
-/// An entry of the cache is the length of the compiler's log, a line break, the log, the code.
+/// Returns a cache entry: the length of the compiler's log, a line break, the log and the code.
 static std::string entryOf(const CompiledProgram &compiled) {
   return std::to_string(compiled.log.size()) + "\n" + compiled.log +
          std::string(compiled.code.begin(), compiled.code.end());

@@ -49,13 +49,13 @@ struct TensorMapOf {
   uint32_t operand = 0;
   uint32_t boxRows = 0;
   uint64_t rowBytes = 0; ///< from one row to the next
-  uint32_t unitRows =
-      1; ///< rows per unit of the plan's buffer: one for each expert that a token uses
+  /// Rows per unit (token) of the plan's buffer. With experts, a token has one for each expert it uses.
+  uint32_t unitRows = 1;
 };
 
 /// One symbol of a program and the conditions to launch it. A step launches the first variant whose
-/// guards hold. Guards only bound where a variant is fast: every variant is correct for every batch
-/// (its grid covers the batch), so a step may also use a later one.
+/// guards hold. Guards only matter for speed: every variant is correct for every batch, since its grid
+/// covers the batch. A step may therefore also use a later variant.
 struct CudaVariant {
   std::string symbol;
   LaunchExtent::Base guardBase =
@@ -64,21 +64,23 @@ struct CudaVariant {
   int64_t maxTileTokens = kUnlimited; ///< bounds the tokens of the step's largest attention tile
   LaunchExtent grid[2];               ///< x and y
   uint32_t threads = 0;
-  uint32_t sharedBytes = 0; ///< dynamic; above 48 KB the function's attribute must be raised
-  uint32_t cluster = 1;     ///< blocks of a cluster along x; a launch rounds x up to a multiple
+  /// Bytes of dynamic shared memory. For more than 48 KB the launcher must raise the function's limit.
+  uint32_t sharedBytes = 0;
+  uint32_t cluster =
+      1; ///< blocks of a cluster along x; a launch rounds grid x up to a multiple of it
   std::vector<TensorMapOf> tensorMaps;
   bool pdl = true; ///< may be launched with programmatic stream serialisation (sm_90 and newer)
 };
 
-/// A kernel as text. It has no variants if no other kernel of the same code uses its result.
+/// A kernel as CUDA C++. It has no variants if no other kernel emitted with the same options uses its result.
 struct CudaProgram {
   std::string name;
   std::string source;
   std::vector<CudaVariant> variants;
 };
 
-/// The number of tokens up to which projections do not use wgmma: so few would leave at least half
-/// of its 128 columns empty.
+/// Projections of at most this many tokens do not use wgmma. They would leave at least half of its 128
+/// columns empty.
 constexpr int64_t kFewTokens = 64;
 
 /// Selects the instructions that programs may use.
@@ -88,7 +90,7 @@ struct EmitOptions {
   bool wgmma = false;
 };
 
-/// Returns the layout in which the op reads its matrix: that of tensor cores, or panels if the op's
+/// Returns the layout in which the op reads its matrix: tensor-core fragments, or panels if the op's
 /// activations are f32.
 lm::WeightLayout matrixLayout(mlir::Operation *consumer);
 
@@ -109,23 +111,23 @@ mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions
 /// Bytes per row of the sums that kernel.draw_weigh passes to kernel.draw_ids (device/draw.cuh).
 int64_t drawSumsBytes(int64_t vocabulary);
 
-/// Returns the program that fills a weight of `format` from a seed (device/seed.cuh); it is not made
-/// from IR. It has one symbol, (u8 *out, u64 seed, u64 tensor, i64 n, i64 k), takes one block for each
-/// tile of the layout, and expects zeroed memory.
+/// Returns the program that fills a weight of `format` from a seed (device/seed.cuh). It does not come
+/// from IR. Its only symbol takes (u8 *out, u64 seed, u64 tensor, i64 n, i64 k) and is launched with
+/// one block per tile of the layout. The memory at `out` must be zero before the launch.
 CudaProgram seedProgram(WeightFormat format);
 
 /// Machine code of one program, for one architecture.
 struct CompiledProgram {
   std::vector<char> code;               ///< a cubin; PTX for an architecture "compute_XX"
   std::vector<KernelResources> kernels; ///< for cubins only
-  std::string log;                      ///< of the compiler
+  std::string log;                      ///< the compiler's messages
 };
 
-/// Compiles every program for every architecture: result[a][p] is program p for architectures[a]
-/// ("sm_80" … "sm_120a"; "compute_80": PTX that the driver compiles where no cubin fits). On failure
-/// `problem` is the error message. Code found in the cache is not compiled, and newly compiled
-/// code is stored in it. Each thread calls `underWay` with the name of the program that it starts to
-/// compile, and with an empty name when it has finished.
+/// Compiles every program for every architecture: result[a][p] is program p for architectures[a].
+/// An architecture is "sm_80" … "sm_120a", or "compute_80" for PTX, which the driver compiles on GPUs
+/// that no cubin fits. On failure `problem` is the error message. Code found in the cache is not
+/// compiled, and newly compiled code is stored in it. Each thread calls `underWay` with the name of the
+/// program that it starts to compile, and with an empty name when it has finished.
 mlir::FailureOr<std::vector<std::vector<CompiledProgram>>>
 compilePrograms(llvm::ArrayRef<CudaProgram> programs, llvm::ArrayRef<std::string> architectures,
                 unsigned threads, std::string &problem, ObjectCache *cache = nullptr,
@@ -136,7 +138,7 @@ struct EmulatorOptions {
   std::string architecture = "sm_90a"; ///< decides which primitives the source sees
   bool checked = false;                ///< check every memory access (slow)
   unsigned threads = 1;
-  ObjectCache *cache = nullptr; ///< of objects, one per program; linking is never cached
+  ObjectCache *cache = nullptr; ///< holds one object per program; linking is never cached
 };
 /// Returns one ELF shared object that exports SYMBOL and SYMBOL__launch for every variant. It imports
 /// the emulator's functions from libingot-cuda-emulator.so.

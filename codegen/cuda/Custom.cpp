@@ -9,8 +9,8 @@
 //   float *         a state, in shared memory, or a row to write
 //
 // In addition to the device library it may use kThreads, and kWidth0, kWidth1, …, the widths of its
-// parameters. If there is a state, a block walks over the tokens of a span: it loads the state before
-// the first token, and stores it after each token for which the step asks.
+// parameters. If there is a state, a block iterates over the tokens of a span. It loads the state before
+// the first token, and stores it after each token for which the span lists a write.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Custom.h"
 #include "codegen/cuda/Emitters.h"
@@ -21,8 +21,8 @@ using namespace ingot::codegen::cuda;
 using kernel::ActivationType;
 
 static constexpr uint32_t kThreads = 128;
-/// The largest state in shared memory: the size that a block has by default, minus room for the body's
-/// own use.
+/// The most state values in shared memory. They take 32 of the 48 KB that a block has by default; the
+/// rest is for the body's own use.
 static constexpr int64_t kMostStateValues = 8192;
 
 static int64_t stateValues(kernel::CustomOp op) {
@@ -36,8 +36,8 @@ std::string ingot::codegen::cuda::refusalOf(kernel::CustomOp op) {
                                           std::to_string(kMostStateValues) + " fit on GPUs";
 }
 
-/// Returns the text without its #include lines, whose headers are included before it. Lines keep their
-/// numbers.
+/// Returns the text with its #include lines left blank, so that line numbers do not change. `k` includes
+/// their headers instead.
 static std::string withoutHeaders(KernelText &k, StringRef text) {
   std::string rest;
   while (!text.empty()) {

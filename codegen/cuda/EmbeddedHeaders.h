@@ -12,8 +12,8 @@ struct EmbeddedHeader {
 
 /// codegen/cuda/device/*.cuh, by file name.
 std::span<const EmbeddedHeader> deviceHeaders();
-/// The further headers that host compilation needs, named by their path from the source root:
-/// emulator/kernel/*.cuh and the entry points of the emulator.
+/// The additional headers that host compilation needs: emulator/kernel/*.cuh and the emulator's entry
+/// points. Each is named by its path from the source root.
 std::span<const EmbeddedHeader> emulatorHeaders();
 
 } // namespace ingot::codegen::cuda

@@ -1,4 +1,4 @@
-//===- HostCompile.cpp - Kernels as host code over the emulator ------------===//
+//===- HostCompile.cpp - Kernels as host code for the emulator -------------===//
 //
 // clang runs as a child process, once per program and once to link, in a temporary folder that holds
 // the embedded headers. No shell is involved.
@@ -154,8 +154,7 @@ private:
                                    "-DDEVICE_ARCH=" + digits.str() + "0"};
     if (features)
       flags.push_back("-DDEVICE_ARCH_FEATURES");
-    if (options.checked) // our own hooks implement the sanitizer's calls: see
-                         // emulator/host
+    if (options.checked) // the sanitizer's calls reach the emulator's own hooks (AccessHooks.cpp)
       llvm::append_range(flags,
                          std::vector<std::string>{"-O1", "-fsanitize=thread", "-fno-vectorize",
                                                   "-fno-slp-vectorize", "-mllvm",
@@ -191,7 +190,7 @@ private:
     return run(arguments, program.name);
   }
 
-  /// The compiler's path and its output of --version: version, build, target.
+  /// Returns clang's path and its --version output, which names the version, the build and the target.
   std::string clangIdentity() const {
     std::string file = place("clang.version");
     std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(file),

@@ -180,8 +180,8 @@ std::string ingot::codegen::cuda::floatText(double value) {
   return number[0] == '-' ? "(" + number + "f)" : number + "f";
 }
 
-/// Formats that have names in formats.cuh, for readable generated text. For any other format the text
-/// spells out its row of NumericFormat.cpp.
+/// Formats that have names in formats.cuh, which make the generated text readable. For any other format
+/// the text spells out its row of NumericFormat.cpp.
 static constexpr std::pair<WeightFormat, StringRef> kNamed[] = {
     {WeightFormat::Q4_0, "Q4_0"},       {WeightFormat::Q4_1, "Q4_1"},
     {WeightFormat::Q5_0, "Q5_0"},       {WeightFormat::Q5_1, "Q5_1"},
@@ -219,7 +219,7 @@ std::string ingot::codegen::cuda::formatText(WeightFormat id) {
   case WeightFormat::Fp8Tensor:
   case WeightFormat::Fp8:
   case WeightFormat::Fp8Block128:
-    return "Fp8Format"; // scales are packed alike
+    return "Fp8Format"; // both formats pack their scales in the same way
   default:
     break;
   }
@@ -233,7 +233,7 @@ std::string ingot::codegen::cuda::formatText(WeightFormat id) {
                          format.zeroPoint, tableText(format), kSigns[int(format.grid->signs)],
                          entriesName(format));
   }
-  // Codes of which only bit 1 is stored are one-bit codes, worth 2.
+  // Packing::Bit1 stores only bit 1 of each code, so a stored code has one bit, whose value is 2.
   const int bits = format.packing == NumericFormat::Packing::Bit1 ? 1 : format.bits;
   constexpr const char *kScales[] = {"F16", "BF16", "F32"};
   const auto truth = [](bool value) { return value ? "true" : "false"; };
@@ -256,7 +256,7 @@ std::string ingot::codegen::cuda::gridText(WeightFormat id) {
       llvm::formatv("DEVICE_TABLE {0} k{1}[{2}] = {{", type, name, grid.count()).str();
   const int more = grid.run == 8 && grid.signs == GridSigns::Value ? 4 : 0; // formats_grid.cuh
   for (int index = 0; index < grid.count(); ++index) {
-    uint32_t nibbles = 0; // of each value of the run
+    uint32_t nibbles = 0; // one for each value of the run
     for (int i = 0; i < grid.run; ++i)
       nibbles |= uint32_t(grid.magnitude(index, i) + more) << 4 * i;
     text += (index % 8 ? " 0x" : "\n    0x") + llvm::utohexstr(nibbles, /*LowerCase=*/true) + ",";

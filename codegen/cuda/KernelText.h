@@ -24,10 +24,10 @@ public:
   void include(llvm::StringRef header);
   /// Adds text between the headers and the functions.
   void prelude(llvm::StringRef text) { definitions += text; }
-  /// Returns formatText of a format, and adds what it needs before the functions (gridText).
+  /// Returns formatText of a format. If it has a grid, adds the grid's entries (gridText) before the functions.
   std::string format(WeightFormat id);
-  /// Writes a line at the current indentation. A line that ends in { indents the lines after it; a
-  /// line that starts with } ends that.
+  /// Writes a line at the current indentation. A line that ends in { indents the lines after it. A line
+  /// that starts with } ends that indentation.
   template <typename... Args> void line(const char *format, Args &&...args) {
     write(llvm::formatv(format, std::forward<Args>(args)...).str());
   }
@@ -74,7 +74,7 @@ private:
   std::string includes, definitions, body;
   int depth = 0;
   llvm::SmallVector<std::string> included;
-  llvm::SmallVector<WeightFormat> grids; ///< whose entries are among the definitions
+  llvm::SmallVector<WeightFormat> grids; ///< formats whose grid entries are in `definitions`
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::DenseSet<mlir::Value> writtenOperands;
 };
@@ -84,8 +84,8 @@ std::string floatText(double value);
 
 /// The device library's type for a format: "Q4_0".
 std::string formatText(WeightFormat format);
-/// The entries of a format's grid, as formatText names them; empty if it has no grid. Text that contains them
-/// includes formats_grid.cuh first.
+/// Defines the entries of a format's grid under the name that formatText uses; empty if the format has no grid.
+/// A kernel with such a definition must include formats_grid.cuh before it.
 std::string gridText(WeightFormat format);
 /// The device library's type for a float format in panels (device/matmul_f32.cuh): "PanelF32".
 llvm::StringRef panelText(WeightFormat format);

@@ -1,14 +1,15 @@
 //===- Matmul.cpp - kernel.matmul for GPUs ---------------------------------===//
 //
-// The grid's x runs over the tiles of all segments, its y over the tokens. A block finds its
-// segment. Segments of one format share one instance of the main loop (device/matmul_*.cuh) and
-// branch again at the epilogue.
+// The grid's x runs over the tiles of all segments, its y over the tokens. Each block derives its
+// segment from x. Segments of the same format share one instance of the main loop
+// (device/matmul_*.cuh), and each has its own epilogue.
 //
-//   NAME_few                    x is computed in each block (its producer is a kernel.rowwise); then this is
-//                               the only variant
+//   NAME_few                    the producer of x is a kernel.rowwise that each block computes itself; in
+//                               this case there are no other variants
 //   NAME_t8, _t16, _t32, _t64   up to this number of tokens, all in one block
 //   NAME_prefill                more tokens; with wgmma, up to 64
-//   NAME_wgmma                  still more (for float weights more than 128; _wgmma128 takes up to 128)
+//   NAME_wgmma                  more than NAME_prefill takes (with float weights NAME_wgmma128 takes up to
+//                               128, and NAME_wgmma more)
 //   NAME_wgmma_fp8              replaces NAME_wgmma if x is also available as fp8
 //
 // If x is f32 (a router: device/matmul_f32.cuh), there are two variants:
@@ -20,7 +21,8 @@
 //
 //   NAME_t8, _t32 (or _t16)     up to 4 and up to 16 rows
 //   NAME_prefill, _prefill128   up to 64 rows, and more (or _prefill96); with wgmma, up to 64
-//   NAME_wgmma                  still more (for float weights more than 128; _wgmma128 takes up to 128)
+//   NAME_wgmma                  more than these (with float weights NAME_wgmma128 takes up to 128, and
+//                               NAME_wgmma more)
 //   NAME_wgmma_fp8              replaces NAME_wgmma if x is also available as fp8
 //
 // A kernel contains only the variants that its range of counts can select.

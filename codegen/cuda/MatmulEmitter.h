@@ -19,13 +19,13 @@ namespace ingot::codegen::cuda {
 /// the block computes), matmul_prefill, matmul_wgmma, matmul_wgmma_fp8.
 enum class Loop { F32Few, F32Many, Few, Decode, Prefill, Wgmma, WgmmaFp8 };
 
-/// Above this number of tokens a router's blocks of 32 rows fill half of a GPU. Up to it blocks have
-/// 8 rows.
+/// Up to this number of tokens a router's blocks have 8 rows. With more tokens, blocks of 32 rows fill at
+/// least half of a GPU.
 constexpr int64_t kMostF32Few = 128;
 constexpr int64_t kLeastWgmmaTokens = 128;
 constexpr int64_t kWgmmaCluster = 2; ///< blocks; as in matmul_wgmma.cuh
 
-/// The rows that a rotation pairs: device/append.cuh.
+/// Which rows a rotation pairs (device/append.cuh).
 enum class Pairs { None, Neighbours, Halves };
 
 struct Segment {
@@ -63,15 +63,17 @@ private:
   static int64_t rowsOfTile(Loop loop);
   int64_t tilesOfBlock(Loop loop) const;
   static int64_t tilesOf(const Segment &segment, Loop loop);
-  /// Bytes of a decode block's sums. A block that appends half-split pairs counts two weights.
+  /// Bytes of a decode block's sums. A block that appends half-split pairs owns two tiles, so it has as
+  /// many sums as for two weights.
   int64_t partialBytes(int64_t tokens, bool appends) const;
   /// Bytes of dynamic shared memory. Every kernel asserts that it equals sharedText(), the size that
   /// the device code computes from its own layout.
   int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends);
   std::string sharedText(Loop loop, int64_t tokens, bool appends);
-  /// Blocks that must fit a multiprocessor; 0: no minimum. Unpacking two weights of super-blocks at
-  /// once would use all registers that a single block is allowed; with the registers that three blocks
-  /// leave nothing spills. For f32 two blocks hide each other's latencies.
+  /// The number of blocks that must fit on a multiprocessor; 0: no minimum. A higher number makes ptxas
+  /// use fewer registers. For a pair of weights in super-blocks the number is 3: with 1, the code that
+  /// unpacks both weights at once would use every register that a block may have, and with 3 nothing
+  /// spills. For f32 it is 2, since two blocks hide each other's latencies.
   uint32_t leastBlocks(Loop loop, int64_t tokens) const;
   // MatmulEpilogue.cpp
   /// The text of the element that the epilogue takes from the i-th aux operand of a segment.

@@ -18,14 +18,14 @@ void MatmulEmitter::emitExpertVariants() {
   };
   auto tokensOf = [&](int64_t rows) { return std::max<int64_t>(8, rows * experts / used); };
   const LaunchExtent each{LaunchExtent::Tokens, used, 1}, all{LaunchExtent::Constant, experts, 1};
-  // One tile per (token, expert) pair, until every expert may have one.
+  // With few tokens the grid has one tile per (token, expert) pair, with more one per expert.
   const int64_t few = std::min(std::max<int64_t>(1, experts / used), tokensOf(4));
   bool has = isNext(few);
   if (has)
     bound(emitExperts("_t8", Loop::Decode, 8), each, few);
   if (isNext(tokensOf(4)))
     bound(has ? k.again() : emitExperts("_t8", Loop::Decode, 8), all, tokensOf(4));
-  // The other values in registers leave no room for as many rows as other projections take.
+  // Other values in registers leave room for fewer rows than in projections without experts.
   const NumericFormat &format = numericFormat(segments.front().format);
   const int64_t some = shape.weights == 2 && format.hasMin ? 16 : 32;
   if (isNext(tokensOf(16)))
@@ -37,7 +37,7 @@ void MatmulEmitter::emitExpertVariants() {
       bound(emitExperts(suffix, loop, rows), {LaunchExtent::Tokens, used, rows / 2}, most);
   };
   if (options.wgmma) {
-    // Fp8Cases.cpp uses the same bound for where fp8 products begin.
+    // Fp8Cases.cpp uses the same bound to choose fp8 products.
     auto beyond = [&](int64_t rows) { return rows * int64_t(llvm::divideCeil(experts, used)); };
     add("_prefill", Loop::Prefill, tokens, beyond(kFewTokens));
     if (op.getXFp8())

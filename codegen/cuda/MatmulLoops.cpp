@@ -48,7 +48,7 @@ int64_t MatmulEmitter::sharedBytesOf(Loop loop, int64_t tokens, bool appends) {
     return partialBytes(8, appends) + prologue.sharedBytes;
   case Loop::Decode:
     return partialBytes(tokens, appends);
-  case Loop::Prefill: // there are several parts, whose sums take more than the results
+  case Loop::Prefill: // K has several parts, and their sums take more memory than the results
     return 2 * tokens * 128 + 256 * 8 * (tokens / 16) * 4;
   case Loop::Wgmma:
     return tokens == 256 ? 3 * (tokens * 128 + 3 * 8) + 256 * (tokens / 2) * 4

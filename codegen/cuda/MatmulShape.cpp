@@ -19,7 +19,7 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
   int64_t tiles = 0;
   for (int64_t s = 0; s < op.segments(); ++s)
     tiles += llvm::divideCeil(op.segmentRows(s), kFragmentRows) * op.rowsOfToken();
-  // Warps hide memory latency: about 16 of them on each of 132 multiprocessors.
+  // About 16 warps on each of 132 multiprocessors hide the memory latency.
   parts = f32 || (tiles < 512 && k >= 2048) ? 8 : 4;
   bool minimums = false;
   int64_t group = 256; // the smallest group of any weight
@@ -28,8 +28,8 @@ MatmulShape::MatmulShape(kernel::MatmulOp op) {
     minimums |= format.hasMin;
     group = format.isFloat() ? group : std::min<int64_t>(group, format.group);
   }
-  // Limited by registers: gated pairs keep two sums per thread and minimums a third; small groups
-  // have many scales.
+  // Registers limit both counts. Gated pairs keep two sums per thread, formats with minimums
+  // also keep Σx, and small groups have many scales.
   mostDecodeTokens = weights == 2 || minimums ? 32 : 64;
   prefillEights = minimums || group < 32 ? 4 : group < 64 ? 6 : 8;
 
@@ -103,8 +103,8 @@ Value MatmulShape::storedAt(kernel::MatmulOp op, int64_t segment) const {
 }
 
 /// Returns the number of tokens, 1, 2, 4 or 8, up to which blocks compute x themselves. Each block then
-/// reads the producer's inputs from L2. This must stay within half of the bytes that the block reads of
-/// its weight, and the rows must take little shared memory, since blocks share a multiprocessor.
+/// reads the producer's inputs from L2. These may be at most half as many bytes as the block reads of its
+/// weight. The rows must take little shared memory, since several blocks share a multiprocessor.
 int64_t MatmulShape::mostProduced(kernel::MatmulOp op) const {
   constexpr int64_t kMostTokens = 8; // columns of one mma
   constexpr int64_t kMostShared = 16 * 1024;

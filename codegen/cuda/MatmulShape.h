@@ -1,6 +1,7 @@
 //===- MatmulShape.h - How a projection is tiled on GPUs ---------------------===//
 //
-// A MatmulShape depends only on the problem, never on the batch: `parts` decides the order of sums.
+// A MatmulShape depends only on the problem. It must not depend on the batch, because `parts` decides
+// the order of sums.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -61,8 +61,8 @@ private:
   int count = 0;
 };
 
-/// The text of element `index` of a row of `memory`. A vector has no rows; rows of one value have no
-/// index.
+/// The text of element `index` of a row of `memory`. If `memory` is a vector, `row` is ignored; if its
+/// rows have one value, `index` is ignored.
 std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row,
                       llvm::StringRef index = "i");
 

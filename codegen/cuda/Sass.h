@@ -1,6 +1,6 @@
 //===- Sass.h - Disassembly of cubins by NVIDIA's nvdisasm -------------------===//
 //
-// nvdisasm is a separate program and no part of Ingot. It is searched for in the folder where the
+// nvdisasm is a separate program, not part of Ingot. Ingot searches for it in the folder where the
 // wheels of the NVRTC in use install it (…/nvidia/cu13/bin), next to the NVRTC library, and in PATH.
 //===----------------------------------------------------------------------===//
 #pragma once
