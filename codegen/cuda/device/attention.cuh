@@ -10,10 +10,11 @@
 //   total <- merge of the chunks' (m, l, o), in order
 //
 // Since KV tiles and chunks are independent and merged in order, it does not matter which warps and
-// blocks compute them. For a decode tile (one token of a sequence) the warps of a block take the KV
-// tiles of a chunk, and blocks take chunks (attention_decode.cuh). For a prompt tile each warp walks
-// all KV tiles of its rows (attention_prefill.cuh). Both give the same bits. A step with tiles of both
-// kinds launches both. A KV tile or chunk that a row may not see at all adds nothing to the merge.
+// blocks compute them. For a decode tile (one token of a sequence) each warp of a block takes a KV tile
+// of a chunk, and blocks take chunks (attention_decode.cuh). For a prompt tile each warp iterates over
+// all KV tiles of its rows (attention_prefill.cuh). Both kernels give the same bits. A step with tiles
+// of both kinds launches both kernels. A KV tile or chunk that a row may not see at all adds nothing to
+// the merge.
 //
 // K and V are loaded from global memory into fragments, 16 bytes per load (8 for E4M3), in an order in
 // which no two lanes load the same data:
@@ -37,14 +38,14 @@ constexpr i32 kKvTile = 64;        ///< positions of a KV tile
 constexpr i32 kChunkTiles = 4;     ///< KV tiles of a KV chunk: 256 positions
 constexpr float kNoScore = -1e30f; ///< below any score, finite
 
-/// The emitter defines struct S { headDim, heads, kvHeads, window (0: none); scale, softcap (0: none);
-/// fp8; shares: blocks may split a tile; packs: rows of y are bf16 and headDim is a multiple of 16;
-/// sinks: each head has a sink; … }
+/// The emitter defines struct S { headDim, heads, kvHeads, window (0: none), scale, softcap (0: none),
+/// fp8, shares, packs, sinks, … }. `shares`: several blocks may split a tile. `packs`: rows of y are
+/// bf16 and headDim is a multiple of 16. `sinks`: each head has a sink.
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
-  /// Chunks of 32 dimensions of K whose loads are in flight at once: all, if the registers have room
-  /// for them in addition to the sums of a decode block.
+  /// The number of chunks of 32 dimensions of K whose loads are in flight at once. It is the number of
+  /// all chunks if they fit the registers together with the sums of a decode block.
   static constexpr i32 together = S::headDim > 128 ? 1 : group *S::headDim > 1024 ? 2 : kChunks;
   static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes =
@@ -150,14 +151,14 @@ template <class S> struct Queries {
 
 /// 2^(x - y). It is not NaN if both are kNoScore, which is finite.
 DEVICE float weight_of(float x, float y) { return exp2_fast(x - y); }
-/// Merges one element of a part into the total so far, each with its weight.
+/// Merges one element of a part into the total so far. Both are multiplied by their weights.
 DEVICE float merged(float total, float weight, float part, float weightOfPart) {
   return fma_f32(total, weight, part * weightOfPart);
 }
 
-/// A sink is a head's score of one additional position that has no value. It is merged into a total
-/// after all KV chunks: once, whichever blocks computed them, and at a point where registers are free
-/// again. Returns the factor by which o must be multiplied.
+/// Merges a sink into a total and returns the factor by which o must be multiplied. A sink is a head's
+/// score of one additional position that has no value. It is merged once, after all KV chunks,
+/// whichever blocks computed these. At that point registers are free again.
 template <class S> DEVICE float add_sink(const float *sinks, i32 head, float most, float &sum) {
   if constexpr (!S::sinks)
     return 1.0f;
@@ -180,8 +181,8 @@ template <class S> struct HeadPages {
   MEMBER Page pageOfTile(i32 start, i32 i) const {
     return page(start + kPageTokens * i < limit ? start + kPageTokens * i : start);
   }
-  /// Loads the scales of a lane's positions 8j + 2c and 8j + 2c + 1. They are 0 for positions that are
-  /// not written, and for values also for positions that no row may see.
+  /// Loads the scales of a lane's positions 8j + 2c and 8j + 2c + 1. Scales of positions that are not
+  /// written are 0. Scales of values are also 0 at positions that no row may see.
   MEMBER void scales(float (&to)[16], i32 start, bool ofValues) const {
     const i32 c = threadIdx.x % 4;
     UNROLL
@@ -208,8 +209,8 @@ template <class S> struct HeadPages {
 };
 
 /// V of a KV tile, read from its pages: eight dimensions of position 16i + {2c, 2c+1, 2c+8, 2c+9}[j].
-/// Positions that no row of the tile may see are not read but 0: their weight is 0, and 0 times NaN is
-/// NaN.
+/// For positions that no row of the tile may see it returns 0 without a read. Their weight is 0, but
+/// memory might hold a NaN, and 0 times NaN is NaN.
 template <class S> struct ValuesInPages {
   const u8 *rows[2];
   i32 left; ///< positions of the KV tile that are written
@@ -226,7 +227,7 @@ template <class S> struct ValuesInPages {
   static MEMBER i32 place(i32 i, i32 j) {
     return 16 * i + 2 * (threadIdx.x % 4) + j % 2 + j / 2 * 8;
   }
-  /// Returns bits 4i + j of the places below `end`. Places increase with their bit number.
+  /// Returns a mask with bit 4i + j set if place(i, j) is below `end`. Places increase with the bit number.
   static MEMBER u32 before(i32 end) {
     const i32 own = end - 2 * (i32)(threadIdx.x % 4),
               in = own < 0    ? 0
@@ -376,8 +377,8 @@ template <class S> struct AttentionWork {
   }
 };
 
-/// Called by blocks that have no work. With programmatic launches a grid may end only after all grids
-/// before it, so one of its blocks must wait; block 0 does.
+/// Called by blocks that have no work. With programmatic launches a grid must not end before the grids
+/// launched earlier, so at least one of its blocks must wait. Block 0 does.
 DEVICE void leave() {
   if (blockIdx.x == 0)
     pdl_wait();

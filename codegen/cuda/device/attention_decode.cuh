@@ -16,9 +16,9 @@
 // ranges, layers with a window can use the same list of splits: the few chunks of the window are also
 // spread over as many blocks as possible.
 //
-// Loads in flight: V of a KV tile is copied to shared memory by cp.async (each lane copies what it
-// reads itself, so no barrier is needed). K is prefetched into L2 and loaded to registers. Both are
-// requested before either is used: 32 KB per warp for bf16 heads of 128, with 8 warps per
+// Loads in flight: V of a KV tile is copied to shared memory by cp.async. Each lane copies the data
+// that it reads itself, so no barrier is needed. K is prefetched into L2 and loaded to registers. Both
+// are requested before either is used: 32 KB per warp for bf16 heads of 128, with 8 warps per
 // multiprocessor. The next chunk is requested as soon as this one has been used. A chunk whose
 // positions were all written by earlier steps is requested before pdl_wait.
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,8 @@
 #include "attention.cuh"
 
 constexpr i32 kDecodeWarps = kChunkTiles, kDecodeThreads = 32 * kDecodeWarps;
-/// KV chunks of split tiles, each with all its KV heads: 1,048,576 positions.
+/// The number of KV chunks of split tiles, each with all KV heads, that the workspace holds: 1,048,576
+/// positions.
 constexpr i32 kSharedSlots = 4096;
 /// Counters at the start of the workspace, one for each (split tile, KV head).
 constexpr i32 kSharedCounters = 1024;
@@ -40,9 +41,9 @@ template <class S> struct DecodeShape {
   static constexpr i32 elements = divide_up(rows * S::headDim, kDecodeThreads);
   static constexpr i32 tilesBytes = kChunkTiles * rows * (S::headDim + 2) * 4,
                        weightsBytes = rows * (kChunkTiles + 1) * 8;
-  /// V of a warp's KV tile: sixteen vectors of eight for each lane and each 64 dimensions. If the block
-  /// does not fit 99 KB with it (wide heads, large groups), or vectors are not aligned, V is read
-  /// directly from its pages.
+  /// Bytes of V of a warp's KV tile: each lane has sixteen vectors of eight values per 64 dimensions. V
+  /// is read directly from its pages if the block would not fit 99 KB with these bytes (wide heads,
+  /// large groups), or if vectors are not aligned.
   static constexpr i32 stageBytes = AttentionShape<S>::vChunks * 16 * 32 * (S::fp8 ? 8 : 16),
                        stagedBytes = AttentionShape<S>::qBytes + kDecodeWarps * stageBytes +
                                      tilesBytes + weightsBytes;
@@ -58,7 +59,7 @@ template <class S> constexpr i32 attention_decode_shared() {
                                                                  : DecodeShape<S>::mergeBytes;
 }
 
-/// V of a KV tile in shared memory, as its lane copied it.
+/// V of a KV tile in shared memory. A lane reads only vectors that it copied itself.
 template <class S> struct ValuesInStage {
   EightOf<S> *lane; ///< this lane's vectors, 32 apart
 
@@ -166,7 +167,7 @@ template <class S> struct DecodeBlock {
       }
     }
   }
-  /// Computes m and l of a row's chunk and the weights of its KV tiles, those from … end - 1 of four.
+  /// Computes m and l of a row's chunk and the weights of KV tiles from … end - 1 of its four.
   MEMBER void mergeRow(i32 row, i32 from, i32 end, float &most, float &sum) const {
     most = kNoScore, sum = 0.0f;
     for (i32 i = from; i < end; i++) {
@@ -189,7 +190,7 @@ template <class S> struct DecodeBlock {
   }
 };
 
-/// Sets from … end - 1 to those of a chunk's four KV tiles that the attention tile sees.
+/// Sets `from` and `end` so that the attention tile sees KV tiles from … end - 1 of the chunk's four.
 template <class S>
 DEVICE void tiles_of_chunk(const AttentionWork<S> &work, i32 chunk, i32 &from, i32 &end) {
   from = work.firstTile - chunk * kChunkTiles, end = work.endTile - chunk * kChunkTiles;
@@ -208,8 +209,8 @@ template <class S, class Y> DEVICE void store_padding(const AttentionWork<S> &wo
     S::pad(y, work.tile.firstToken, work.tile.firstToken + 1);
 }
 
-/// The workspace, in device memory, of attention tiles that blocks split. Its counters are 0 between
-/// launches.
+/// The workspace, in device memory, of attention tiles that several blocks split. Its counters are 0
+/// between launches.
 template <class S> struct SharedWorkspace {
   static constexpr i32 group = AttentionShape<S>::group,
                        slotFloats = round_up(group * (S::headDim + 2), 4);
@@ -317,9 +318,9 @@ template <class S> DEVICE bool fetch_early(const AttentionWork<S> &work, i32 chu
   return true;
 }
 
-/// Merges the KV chunks of an attention tile from their slots and stores the outputs. For 32 slots at a
-/// time, a warp computes a row's weights (the running maximum is a scan), then threads merge four
-/// elements each.
+/// Merges the KV chunks of an attention tile from their slots and stores the outputs. It takes 32 slots
+/// at a time: first each warp computes the weights of a row (a scan gives the running maximum), then
+/// each thread merges four elements.
 template <class S, class Y>
 DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &workspace, Y *y,
                         const float *sinks, u8 *shared) {
@@ -390,7 +391,7 @@ DEVICE void merge_slots(const AttentionWork<S> &work, const SharedWorkspace<S> &
   store_padding(work, y);
 }
 
-/// One block for each KV head of each split.
+/// Attention over decode tiles. The grid has one block for each KV head of each split.
 template <class S, class Y>
 DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *sinks, u8 *memory,
                              const BatchView *batch, u8 *shared, u32 (&arrived)[1]) {

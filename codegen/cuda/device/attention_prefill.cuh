@@ -1,8 +1,8 @@
 //===- attention_prefill.cuh - Attention for prompt tiles --------------------===//
 //
-// A block takes an attention tile, of any size, and a KV head. Each warp walks all KV tiles of 16 rows.
-// The sum of a KV chunk is in registers. The sum of the chunks before it is in shared memory, which is
-// accessed every 256 positions.
+// A block takes an attention tile of any size and a KV head. Each warp takes 16 rows and iterates over
+// all their KV tiles. The sum of the current KV chunk is in registers. The sum of the chunks before it
+// is in shared memory, which is accessed once per 256 positions.
 //===----------------------------------------------------------------------===//
 #pragma once
 

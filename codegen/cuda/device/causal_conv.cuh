@@ -1,9 +1,9 @@
 //===- causal_conv.cuh - Convolutions of each channel over its sequence -----===//
 //
-// As on CPUs (codegen/cpu/CausalConv.cpp). A block takes a sequence's tokens of this step times 128
-// channels, one channel per thread. A thread holds the History rows before a token in registers, so a
-// snapshot of the state may be written to the slot that was read. Products are rounded and added one by
-// one, the oldest first, which gives the same bits as on CPUs.
+// A block takes 128 channels of a sequence's tokens in this step, one channel per thread. A thread holds
+// the History rows before a token in registers, so a snapshot of the state may overwrite the slot that
+// was read. Products are rounded and added one by one, the oldest first. CPUs do the same and get the
+// same bits (codegen/cpu/CausalConv.cpp).
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -11,7 +11,7 @@
 //   draw    one block per row     finds the sum that crosses the target, then the id within it
 //
 // Without top-k and top-p the order is that of ids. With them it is "likeliest first, then the lower
-// id", without sorting: the ids of a row are counted and weighed in 1,024 bins by
+// id". The row is not sorted for this. Instead its ids are counted and weighed in 1,024 bins by
 // x = (logit - largest) / temperature,
 //
 //   bin     0        1      2             …      1008 |
@@ -22,14 +22,15 @@
 //
 //   top-k   number > k - 1                      -> kept weight
 //   top-p   weight > topP * kept - 1            -> kept weight
-//   min-p   the weight of x >= least, which `weigh` adds up; the smaller of the two is kept
+//   min-p   no query: `weigh` adds up the weight of x >= least; if it is smaller, it is the kept weight
 //   draw    weight > random * kept / 2^64       -> the id
 //
-// The bins show which bin contains that id. Its ids, or those of all bins up to it if there are at
-// most 512, are collected in shared memory. A bin is an interval of keys whose end is found by
-// bisection, so the pass over the row only compares keys. Then each thread adds up the ids that are
-// better than its own. Bins with more ids (equal logits, temperatures far from 1) are divided into
-// 1,024 intervals of keys until one has few enough. Keys are distinct, so this terminates.
+// The sums of the bins show which bin contains that id. The ids of that bin are collected in shared
+// memory, or those of all bins up to it if these are at most 512. A bin is an interval of keys whose
+// end is found by bisection, so the pass over the row only compares keys. Then each thread adds up the
+// ids that are better than its own. A bin with more than 512 ids (equal logits, temperatures far from 1)
+// is divided into 1,024 intervals of keys, again and again, until one has few enough. Keys are distinct,
+// so this terminates.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -124,7 +125,7 @@ struct DrawRow {
   }
 };
 
-/// The sums that `weigh` passes to `draw`. All but `blocks` is 0 before and after a step.
+/// The sums that `weigh` passes to `draw`. All members but `blocks` are 0 before and after a step.
 template <i32 Width> struct DrawSums {
   u64 mass[kDrawBins];
   u64 likely; ///< weight of the ids that pass min-p
@@ -205,7 +206,7 @@ DEVICE void weigh_piece(const float *logits, const u64 *keys, u8 *sums, const Ba
     weigh_blocks<Width>(values, draw, piece, out->blocks);
 }
 
-/// A number of ids, and their weight.
+/// The number of some ids, and the sum of their weights.
 struct DrawMeasure {
   u64 count, mass;
   MEMBER u64 by(bool number) const { return number ? count : mass; }
@@ -218,7 +219,7 @@ struct DrawScratch {
   u32 count[kDrawBins];
   u64 keys[kDrawFew], weights[kDrawFew];
   u32 filled; ///< number of entries in `keys`
-  // The result of the thread that found it.
+  // The result of a search, written by the thread that found it.
   i32 index;
   DrawMeasure before, inside;
   u64 key, through;
@@ -249,8 +250,8 @@ DEVICE DrawScan scan_block(u64 own, u64 (&warps)[kDrawWarps]) {
   return scan;
 }
 
-/// Finds, among the bins in their order (kBinsOfThread per thread), the one that crosses the target, and
-/// leaves it in scratch.index, .before and .inside.
+/// Finds the bin at which the running sum crosses the target, and stores it in scratch.index, .before and
+/// .inside. Each thread passes kBinsOfThread consecutive bins.
 DEVICE void find_bin(const DrawMeasure (&bins)[kBinsOfThread], bool number, u64 target,
                      DrawScratch &scratch) {
   DrawMeasure own = {0, 0};
@@ -277,8 +278,8 @@ template <i32 Width> struct SortedDraw {
   const DrawRow &row;
   DrawScratch &scratch;
   DrawMeasure bins[kBinsOfThread]; ///< this thread's bins of the row
-  // above: the ids better than all ids in shared memory; held: the ids in shared memory; better: the
-  // ids better than this thread's id, whose key and weight follow (key 0 if it has none).
+  // above: the ids better than all ids in shared memory. held: the ids in shared memory. better: the
+  // ids better than this thread's id. key, weight: this thread's id (key 0 if it has none).
   DrawMeasure above = {0, 0}, held = {0, 0}, better = {0, 0};
   u64 key = 0, weight = 0;
 

@@ -35,8 +35,8 @@ template <i32 KvHeads, i32 HeadDim, bool Fp8> struct KvPage {
 /// would be subnormal.
 DEVICE float kv_scale(float most) { return most >= 0x1p-110f ? div_f32(most, 448.0f) : 1.0f; }
 
-/// DEVICE for functions that a kernel contains hundreds of times. On the host they are not inlined,
-/// since inlining would only cost seconds of compile time.
+/// Replaces DEVICE for functions that a kernel calls in hundreds of places. On the host they are not
+/// inlined, since inlining would only cost seconds of compile time.
 #ifdef __CUDACC__
 #define DEVICE_OFTEN __device__ __forceinline__
 #else

@@ -3,11 +3,12 @@
 // The formulas are those of CPUs (RopeTable.cpp, RopeAppend.cpp), with one rounding per operation:
 //
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
-//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset); if centred, x minus its mean
+//   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset); if centred, x is first reduced by
+//            its mean
 //   rotate   a' = a*cos - b*sin,  b' = b*cos + a*sin
 //   grow     q' = q * temperature[position / period]
 //
-// A norm after the rotation uses the mean of squares from before it, which a rotation does not change.
+// A norm after the rotation uses the mean of squares from before the rotation, which does not change it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,7 +21,7 @@ DEVICE double fma_f64(double a, double b, double c) { return __builtin_fma(a, b,
 #endif
 
 /// Computes cosine and sine of an f32, correct except for the last bit. The argument is reduced in f64
-/// by pi/2, which is split into two parts; the Taylor sums are in f64.
+/// modulo pi/2, which is split into two parts. The Taylor sums are also in f64.
 DEVICE void cos_sin(float x, float &cosine, float &sine) {
   const double a = x, shifted = fma_f64(a, 0.63661977236758134308,
                                         6755399441055744.0); // 1.5 * 2^52 rounds
@@ -126,8 +127,8 @@ constexpr i32 rope_blocks(i32 heads, i32 kvHeads) {
   return divide_up(heads + 2 * kvHeads, kRopeWarps);
 }
 
-/// Writes a head's vector into a page as bf16, with the lanes of a warp. `each(store)` calls
-/// store(d, value) for every dimension; each lane calls it for its own.
+/// Writes a head's vector into a page as bf16. All lanes of a warp call it together. `each(store)` calls
+/// store(d, value) for the dimensions of the calling lane.
 template <class Each> DEVICE void store_vector(u8 *to, Each each) {
   each([&](i32 d, float value) { ((u16 *)to)[d] = f32_to_bf16(value); });
 }

@@ -1,7 +1,7 @@
 //===- sample.cuh - Argmax of logits rows, on the device ---------------------===//
 //
-// Argmax takes two launches. Blocks of the first take pieces of a row and combine them in one 64-bit
-// atomic maximum per row, which does not depend on their order:
+// Argmax takes two launches. Each block of the first one takes a piece of a row. The blocks of a row
+// combine their results by a 64-bit atomic maximum, which does not depend on their order:
 //
 //   key = (bits of the logit, made to sort as unsigned) << 32 | ~index
 //
@@ -10,8 +10,8 @@
 // Projections of few logits rows update the keys themselves (matmul_decode.cuh); then the first launch
 // is omitted.
 //
-// The second launch turns keys into ids and resets the keys to 0, as the first requires. The ids equal
-// those of `argmax` in runtime/sample/Sampler.h, also for zeros of both signs and NaN.
+// The second launch turns keys into ids and resets the keys to 0 for the next step. The ids equal those
+// of `argmax` in runtime/sample/Sampler.h, even for NaN and zeros of both signs.
 //===----------------------------------------------------------------------===//
 #pragma once
 
