@@ -4,9 +4,9 @@
 // have no norms and the cache is bf16. A rotation pairs two rows of the weight, which must be in one
 // thread:
 //
-//   interleaved   rows 2i, 2i + 1                 neighbours in a tile: one thread finishes both
-//   half          rows i, i + headDim / 2         a block owns both tiles, as it would for a gated
-//                                                 pair of weights (half_split_tile is the lower)
+//   interleaved   rows 2i, 2i + 1                 they are neighbours in a tile: one thread finishes both
+//   half          rows i, i + headDim / 2         they are in two tiles (half_split_tile returns the lower).
+//                                                 A block owns both, like those of a gated pair of weights
 //
 // The operations are those of rope_head and rope_append, each rounded once, so the bits are the same.
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,8 @@ constexpr i32 half_split_tile(i32 number, i32 headDim) {
   return number / (headDim / 32) * (headDim / 16) + number % (headDim / 32);
 }
 
-/// a' = a*cos - b*sin, b' = b*cos + a*sin, with pair `i` of the token's table row. S: rotary.
+/// a' = a*cos - b*sin, b' = b*cos + a*sin, where pair `i` of the token's table row has the cosine and
+/// the sine. S: rotary.
 template <class S>
 DEVICE void rotate_pair(const float *table, i32 token, i32 i, float &a, float &b) {
   const float *row = table + (i64)token * round_up(S::rotary, 32);

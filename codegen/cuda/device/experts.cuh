@@ -1,7 +1,7 @@
 //===- experts.cuh - Expert routing, grouping and combining -------------------===//
 //
-//   route          one warp per token: scores and ranks of all experts are in shared memory; the
-//                  largest rank is searched for once for each expert that the token uses
+//   route          one warp per token, with the scores and ranks of all experts in shared memory. It
+//                  searches for the largest rank once for each expert that the token uses
 //   group_routes   one block: a counting sort of the (token, expert) pairs. Each warp owns a range of
 //                  tokens, and no two pairs of a token have the same expert, so a warp counts them
 //                  without atomics:
@@ -88,7 +88,7 @@ template <class R> DEVICE void score_experts(const float *logits, float *scores)
   }
 }
 
-/// Sets the ranks of experts whose groups are not among the best to -inf.
+/// Sets the rank of each expert to -inf if its group is not among the best groups.
 template <class R> DEVICE void drop_groups(RouteScratch<R> &scratch) {
   constexpr i32 size = R::experts / R::groups;
   const i32 lane = threadIdx.x % 32;
@@ -183,8 +183,8 @@ DEVICE void route_tokens(const float *logits, const float *bias, const float *sc
   routes.weight[(i64)token * R::used + lane] = weight;
 }
 
-/// Calls body(token, pair, expert) for the pairs of tokens from … end - 1, by one warp, one token
-/// after the other. The pairs of a token, which have different experts, are processed at once.
+/// Calls body(token, pair, expert) for the pairs of tokens from … end - 1. One warp does this, token by
+/// token. The pairs of a token, which have different experts, are processed at once.
 template <i32 Used, class Body>
 DEVICE void each_pair(const i32 *expert, i32 from, i32 end, Body body) {
   constexpr i32 atOnce = 32 / Used; ///< tokens that a warp reads at once

@@ -13,19 +13,20 @@
 //   F::minimum(run, group, half)          the amount that a group adds per unit of Σx (hasMin)
 //   F::value(weight, tileBytes, n, k)     one weight by the formula of NumericFormat.h (gather)
 //
-// bf16 subnormals, and numbers up to twice the least normal one, are multiples of 2^-133: the lower
-// eight bits of a bf16 *are* an integer in that unit, wherever in the eight bits a code is. So a code of
-// 4 or 8 bits takes a mask (for half of the codes also a shift or a permutation, one for two codes), and
-// one fma, which is exact, subtracts the zero point and works on pairs:
+// bf16 subnormals, and numbers up to twice the least normal one, are multiples of 2^-133. For these the
+// lower eight bits of a bf16 *are* an integer in that unit, so a code may be anywhere in the eight bits.
+// Unpacking a code of 4 or 8 bits therefore takes a mask; half of the codes also need a shift or a
+// permutation, one for two codes. Then one fma on a pair, which is exact, subtracts the zero point:
 //
 //   word of a lane (4 bits)   … p3 p2 p1 p0    (word & 000f000f) * 2^127 - zero point / 64
 //                                              (word & 00f000f0) * 2^123 - zero point / 64
 //
-// One-bit codes are 0 and 2: their bit is moved one place up. Formats with a grid are in formats_grid.cuh.
+// One-bit codes stand for 0 and 2, so their bit is moved one place up. Formats with a grid are in
+// formats_grid.cuh.
 //
-// 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code, and sums are
-// multiplied by F::unit = 64 at the end of a part: powers of two change no rounding. Codes of 3, 5 and
-// 6 bits are first assembled below the exponent of 128; since bf16 has 7 bits of mantissa, this is
+// 2^-133 times the largest power of two is 1/64, so fragments are 1/64 of the code. Sums are multiplied
+// by F::unit = 64 at the end of a part, and powers of two change no rounding. Codes of 3, 5 and 6 bits
+// are first assembled below the exponent of 128; since bf16 has 7 bits of mantissa, this gives
 // 128 + code. Codes of a table select among its 16 bytes by byte permutations: one for each half of the
 // table and one that chooses between the halves. The resulting bytes are treated like 8-bit codes.
 //===----------------------------------------------------------------------===//
@@ -87,9 +88,9 @@ template <i32 Value> struct Constant {
   static constexpr i32 value = Value;
 };
 
-/// Codes with scales. Group: values of K per (sub-)scale. Super: integer sub-scales (FloatSubs: E4M3)
-/// under one f16 scale per 256 values. Zeros: a zero point of one byte per group, stored in the place of
-/// sub-minimums.
+/// Codes with scales. Group: values of K per (sub-)scale. Super: each 256 values have one f16 scale and
+/// integer sub-scales (FloatSubs: E4M3). Zeros: each group has a zero point of one byte, stored where
+/// other formats have sub-minimums.
 template <i32 Bits, i32 Group, i32 ZeroPoint, bool HasMin, bool Super, Scale Stored = Scale::F16,
           bool Zeros = false, class Numbers = NoTable, bool FloatSubs = false>
 struct CodeFormat {
@@ -102,7 +103,7 @@ struct CodeFormat {
                                  : Bits >= 2 ? 2
                                              : 1,
                        upperBits = Bits - lowBits;
-  /// A block is two of the smallest blocks if one would not end on a multiple of 64 bytes.
+  /// A block has leastK values of K, or twice as many if it would not end on a multiple of 64 bytes.
   static constexpr i32 leastK = Super ? 256 : Group > 64 ? Group : 64;
   static constexpr i32 blockK =
       !Super && !Zeros &&
@@ -412,8 +413,8 @@ struct CodeFormat {
   }
 };
 
-/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3. Exact, at
-/// the cost of one more mma.
+/// bf16, or f16 as the sum of two bf16: the upper 8 bits of its significand, and the other 3. The sum is
+/// exact, but takes a second mma.
 template <bool Half> struct FloatFormat {
   static constexpr bool isFloat = true, hasMin = false, split = Half;
   static constexpr i32 blockK = 64, runsPerBlock = 1, chunkRuns = 1, group = 64, registers = 16;

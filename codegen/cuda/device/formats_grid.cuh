@@ -3,19 +3,19 @@
 // The interface of formats.cuh for formats whose tiles hold an index for each run of 8 or 4 values. A
 // lane looks up the entries of eight values of a step, then its quad exchanges them (FragmentLayout.h):
 //
-//   entry      the nibble of value i has its magnitude; for IQ2 plus 4, since a permutation takes bytes
-//              4 to 7 from its instruction; for IQ1, whose signs belong to runs or groups, bit 2 is the
-//              sign
-//   exchange   byte c of the four entries of a quad has the codes of v0 … v7 in lane c: two shuffles
-//              and two permutations
-//   fragment   one permutation finds the numbers of four codes, and a second one pairs them, with their
-//              signs where each value has its own. The rest is that of 8-bit codes.
+//   entry      nibble i has the magnitude of value i. IQ2 adds 4 to it, so that the permutation takes the
+//              numbers from its second operand, which is part of the instruction. In IQ1 signs belong to runs or
+//              groups, and bit 2 of a nibble is the sign
+//   exchange   lane c needs byte c of the four entries of its quad, which have the codes of its v0 … v7.
+//              This takes two shuffles and two permutations
+//   fragment   one permutation finds the numbers of four codes. A second one pairs them, and applies the
+//              signs if each value has its own. The rest is the same as for 8-bit codes
 //
 // A fragment has the number that a table gives for a 4-bit code of the same weight (NumericFormat.h).
 // All lanes of a warp must call F::fragment together.
 //
-// Entries is the grid: `bits` of an index, `run`, and `at(index)`. The text of a kernel has those that
-// it uses (codegen/cuda/KernelText.cpp). They are read through L1: 0.5 to 8 KiB.
+// Entries is the grid: `bits` of an index, `run`, and `at(index)`. The text of a kernel contains the
+// grids that it uses (codegen/cuda/KernelText.cpp). A grid has 0.5 to 8 KiB and is read through L1.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,11 +32,11 @@ DEVICE u32 quad_bytes(u32 own) {
   return prmt(halves, shfl_xor(halves, 1), (u32)(0x1537406237156240ull >> (16 * c)));
 }
 
-/// What has a sign of its own.
+/// Which unit has a sign of its own.
 enum class GridSigns : u8 { Value, Run, Group };
 
-/// Blocks of 256 values with an f32 scale, and a sub-scale 2 u + 1 for each `Group` values, u in a
-/// nibble.
+/// Blocks of 256 values with an f32 scale. Each `Group` values have a sub-scale 2 u + 1, where u is
+/// stored in a nibble.
 template <i32 Group, i32 ZeroPoint, class Numbers, GridSigns Signs, class Entries>
 struct GridFormat {
   static constexpr bool isFloat = false, hasMin = false, ofValues = Signs == GridSigns::Value;
@@ -161,7 +161,8 @@ struct GridFormat {
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
     constexpr u32 both = 0x00010001u, zeros = ofValues ? ZeroPoint * 0x01010101u : 0,
                   back = minus_part(ofValues ? 0 : ZeroPoint);
-    // Numbers of codes 0 … 3 and of 4 … 7: magnitudes; or only the latter; or those of either sign.
+    // The numbers of codes 0 … 3 and of codes 4 … 7. Both are magnitudes (IQ3), or only the latter are
+    // (IQ2), or they are the numbers of positive and of negative codes (IQ1).
     constexpr bool offset = ofValues && Entries::run == 8;
     constexpr u32 low = offset ? 0 : Numbers::a - zeros, high = (offset     ? Numbers::a
                                                                  : ofValues ? Numbers::b

@@ -1,9 +1,9 @@
 //===- fp8_rows.cuh - Activations as E4M3 -----------------------------------===//
 //
 // A row of K values is stored as the codes of whole groups of 128, then an f32 scale for each group
-// (fp8RowBytes of runtime/formats/FragmentLayout.h). The scale is the group's largest |x| / 448; values
-// beyond K are 0. Within 16 values, byte 4c + i is k = {2c, 2c+8, 2c+1, 2c+9}[i]. This is the order of
-// codes in the words of fp8 weights (formats.cuh); a product may take k in any order.
+// (fp8RowBytes of runtime/formats/FragmentLayout.h). The scale is the group's largest |x| / 448. Values
+// beyond K are 0. Within 16 values, byte 4c + i holds k = {2c, 2c+8, 2c+1, 2c+9}[i]. The words of fp8
+// weights hold their codes in the same order (formats.cuh), and any order of k gives the same product.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -53,8 +53,8 @@ DEVICE void add_group(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
   group = GroupSums<F, M, N>();
 }
 
-/// Multiplies one run. `tokens(step, b)` loads the fragments of x. `ends`: a group longer than a run
-/// ends with this run, or the part does.
+/// Multiplies one run. `tokens(step, b)` loads the fragments of x. `ends`: this run is the last of the
+/// part, or of a group that is longer than a run.
 template <class F, i32 M, i32 N, class Tokens>
 DEVICE void multiply_run(float (&sum)[M][N][4], GroupSums<F, M, N> &group,
                          const typename F::Run (&run)[M], bool ends, Tokens tokens) {

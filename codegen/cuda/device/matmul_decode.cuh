@@ -1,8 +1,8 @@
 //===- matmul_decode.cuh - Projections of up to 64 tokens -------------------===//
 //
-// A block owns a tile of 16 rows (gated pair: the same tile of each weight); each of its warps owns a
-// part of K. The kernel is bound by the stream of weights, so that stream starts before everything
-// else, and only single warps ever wait for it:
+// A block owns a tile of 16 rows (gated pair: the same tile of each weight). Each of its warps owns a
+// part of K. The kernel's speed is bound by the stream of weights, so that stream starts before
+// everything else, and warps wait for it one by one, never at a common barrier:
 //
 //   load the first runs of the part     no kernel writes weights, so this comes before pdl_wait; no
 //                                       kernel writes the batch, so the token count is read there too
@@ -12,21 +12,22 @@
 //   add the sums of the parts in shared memory, in order; one thread per (row, token) runs the
 //   epilogue (per pair of rows if an epilogue takes two: device/append.cuh)
 //
-// Runs are loaded and addressed by the *chunk* (F::chunkRuns): the body of the loop is unrolled over
-// Depth / chunkRuns chunks, or a block if that is more, so addresses in it are constant offsets from
-// pointers that advance once per iteration.
+// Runs are loaded and addressed by the *chunk* (F::chunkRuns). The body of the loop is unrolled over
+// Depth / chunkRuns chunks, or over a block if that has more chunks. So addresses in the body are
+// constant offsets from pointers that advance once per iteration.
 //
 // Fragments of x are loaded directly from L2: every value is read once per block. Alternatively the
-// block computes x itself, right after pdl_wait, into shared memory, from where ldmatrix loads it; then
-// the norm before a projection needs no launch (the functor `tokens` of matmul_decode_of).
+// block computes x itself right after pdl_wait (the functor `tokens` of matmul_decode_of). It writes x
+// to shared memory, from where ldmatrix loads it. Then the norm before a projection needs no launch of
+// its own.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "matmul.cuh"
 #include "sample.cuh"
 
-/// Floats per token of a part's sums in shared memory: 16 rows, and 4 more to put lanes on different
-/// banks.
+/// Floats per token of a part's sums in shared memory: one for each of 16 rows, and 4 of padding, which
+/// put the lanes on different banks.
 constexpr i32 kSumStride = 20;
 
 /// Bytes of shared memory. weights: 1, or 2 for a gated pair.
@@ -49,8 +50,8 @@ struct SharedRows {
 };
 constexpr i32 shared_row_bytes(i32 k) { return round_up(k, 64) * 2 + 16; }
 
-/// Loads fragments of x for the lanes of a warp, for 8N tokens of which `count` exist; beyond the last
-/// token that token is repeated. `run`: byte offset of the run in its row.
+/// Loads fragments of x for the lanes of a warp, for 8N tokens of which `count` exist. The last token
+/// takes the place of those beyond it. `run`: byte offset of the run in its row.
 template <i32 N, class Rows> struct TokenFragments {
   const u8 *rowOf[N];
   u32 pair[N][4]; ///< fragments of two steps, from shared memory
@@ -96,7 +97,7 @@ template <i32 Count> DEVICE void prefetch_vector(const float *vector) {
     prefetch_l2(vector + i);
 }
 
-/// What else is done with stored values: nothing, or finding the largest of each token's row.
+/// Whether a kernel also finds the largest stored value of each token's row (FoldKeys) or not (NoKeys).
 /// `keys`: one per token, raised to the key of the block's largest value (argmax_key).
 struct NoKeys {
   static constexpr bool fold = false;
@@ -125,10 +126,10 @@ template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
 }
 
 /// Computes tokens first … first + Most - 1 (those below count; at most 8N) of rows 16 tile … 16 tile +
-/// 15. `tokens(n)`, called by all threads at once, returns where the rows of the n tokens are;
-/// `load(token, row, held)` loads the epilogue's operands; `store(token, row, sums, held)` gets the
-/// finished sums of each weight, for `Together` rows starting at `row`, and returns the stored
-/// value if keys are folded. rows: of the weight.
+/// 15. `rows` is the number of rows of the weight. All threads call `tokens(n)` together; it returns
+/// where the rows of the n tokens are. `load(token, row, held)` loads the epilogue's operands.
+/// `store(token, row, sums, held)` gets the finished sums of each weight, for `Together` rows starting
+/// at `row`. It returns the stored value if keys are folded.
 template <class F, i32 K, i32 Parts, i32 N, i32 Most, i32 Held = 1, i32 Together = 1, i32 Weights,
           class Tokens, class Load, class Store, class Keys = NoKeys>
 DEVICE void matmul_decode_of(const u8 *const (&weights)[Weights], Tokens tokens, i32 rows, i32 tile,

@@ -1,8 +1,8 @@
 //===- matmul_experts.cuh - Projections whose rows each have an expert -------===//
 //
-// The main loops are those of other projections (matmul_decode.cuh, matmul_prefill.cuh). A block takes
-// tiles of one expert's matrix and only rows of that expert, so the sums of a row do not depend on the
-// other rows. The rows of each expert are divided into tiles of `Most` rows:
+// The main loops are the same as for other projections (matmul_decode.cuh, matmul_prefill.cuh). A block
+// works on one expert at a time, with tiles of its matrix and only rows of that expert. So the sums of a
+// row do not depend on the other rows. The rows of each expert are divided into tiles of `Most` rows:
 //
 //   segments of routes     expert 1: 3 rows   expert 4: 11 rows   expert 6: 2 rows
 //   tiles of 8 rows            0                  1   2               3
@@ -46,9 +46,9 @@ template <i32 Most> DEVICE RowTile row_tile(const Routes &routes, i32 number) {
   return {0, 0, 0};
 }
 
-/// Calls body(expert, first, end) for every tile of the block: rows first … first + Most - 1, those
-/// below end. Called by all threads. Between two tiles only the tile's number stays in registers, since
-/// main loops have none to spare.
+/// Calls body(expert, first, end) for every tile of the block. A tile has rows first … first + Most - 1
+/// as far as they are below `end`. Called by all threads. Between two tiles only the tile's number stays
+/// in a register, since main loops have none to spare.
 template <i32 Used, i32 Most, class Body>
 DEVICE void each_row_tile(const i32 *memory, const BatchView *batch, Body body) {
   pdl_wait();

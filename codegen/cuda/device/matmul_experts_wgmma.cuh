@@ -1,7 +1,7 @@
 //===- matmul_experts_wgmma.cuh - Experts that have many rows, on sm_90a ------===//
 //
 // The blocks, the ring and the order of every sum are those of matmul_wgmma.cuh. The difference is that
-// a cluster works on tiles of 256 or 128 rows of one expert, and on as many tiles as fall to it.
+// a tile of tokens is 256 or 128 rows of one expert, and that a cluster may have several such tiles.
 //
 //   rows of x       expert 1: 300 rows                 expert 4: 90 rows   (in the order of experts)
 //   tiles of 128    0: 128     1: 128     2: 44        3: 90
@@ -11,8 +11,8 @@
 // expert's last tile includes the memory after it: rows of the next expert, or nothing. They become
 // columns of B whose sums are not stored, and no sum depends on another column.
 //
-// Results overwrite the stages. So the blocks of a cluster synchronise after each tile, before either
-// requests x of the next one; most blocks have one tile.
+// Results overwrite the stages. So the blocks of a cluster synchronise after each tile, before either of
+// them requests x of the next tile. Most blocks have only one tile.
 //===----------------------------------------------------------------------===//
 #pragma once
 

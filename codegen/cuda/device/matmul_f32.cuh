@@ -1,19 +1,20 @@
 //===- matmul_f32.cuh - Projections of f32 rows: routers --------------------===//
 //
-// The operands that decide the experts of a token are not rounded: rows are f32, weights are floats as
-// in the checkpoint, and each product is added to its sum by one fma. Tensor cores cannot do this and
-// are not needed: routers are small. Weights are in panels (runtime/formats/PanelLayout.h), in which
+// The operands that decide the experts of a token are not rounded. Rows are f32, weights are floats as
+// in the checkpoint, and one fma adds each product to its sum. Tensor cores cannot do this, and routers
+// are small enough not to need them. Weights are in panels (runtime/formats/PanelLayout.h), in which
 // the values of adjacent rows are adjacent.
 //
-//   K is split into 8 parts of 4 quarters, each of whole fours of k, whatever the batch. The sum of a
-//   quarter starts at 0 and takes its k in order. Quarters are added to 0 in order, and so are parts.
+//   K is split into 8 parts of 4 quarters, whatever the batch. The length of a quarter is a multiple of
+//   4. The sum of a quarter starts at 0 and takes its k in order. Quarters are added to 0 in order, and
+//   so are parts.
 //
 //            a block computes      a warp                      a lane
 //   few      8 rows x 8 tokens     the quarters of one part    row l % 8 of quarter l / 8
 //   many     32 rows x 16 tokens   one part, by quarters       row l
 //
-// Both give the same bits. With few tokens, loading the weights dominates: there many blocks load them,
-// starting before pdl_wait.
+// Both give the same bits. With few tokens most of the time goes into loading the weights, so many
+// blocks load them, and start before pdl_wait.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -70,7 +71,7 @@ template <i32 K> DEVICE i32 f32_quarter(i32 number) {
   return number * size < K ? number * size : K;
 }
 
-/// The rows of x of a block's tokens, of which `count` exist.
+/// The rows of x of a block's `Tokens` tokens, of which only `count` exist.
 template <i32 K, i32 Tokens> struct F32Rows {
   const float *first;
   i32 count;

@@ -1,10 +1,10 @@
 //===- matmul_results.cuh - Storing results of many tokens to rows of y -----===//
 //
 // After the products a thread holds pairs of tokens for single rows. If it stored them directly, a
-// warp's store would cover four tokens x 32 bytes, and the epilogue's operands would be read one value
-// at a time, each after the store before it, since y may itself be an operand. So results go to
-// shared memory first, where they overwrite the main loop's data. A warp then takes 32 rows of a token,
-// and a thread loads the operands of up to 16 results before it stores the first of them.
+// warp's store would cover four tokens x 32 bytes. The epilogue's operands would be read one value at a
+// time, each after the previous store, since y may itself be an operand. Therefore results first go to
+// shared memory, where they overwrite the main loop's data. A warp then takes 32 rows of a token, and a
+// thread loads the operands of up to 16 results before it stores the first of them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,8 +37,8 @@ DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i3
           load(token, row, held[i][j]);
       }
     }
-    // Every load has a predicate. To keep fewer predicates alive, ptxas would move loads after stores
-    // again; it may not move them across a warp barrier.
+    // Every load has a predicate. To keep fewer predicates alive, ptxas would move loads after the
+    // stores. It may not move them across a warp barrier.
     sync_warp();
     UNROLL
     for (i32 i = 0; i < deep; i++) {

@@ -7,27 +7,28 @@
 //   warpgroup 0      loads x: one thread requests boxes of half a stage x 64 k by multicast, into a
 //                    ring of stages; with minimums all four warps sum x over each group
 //   warpgroup 1, 2   multiply: warp w takes a tile (gated pair: warpgroup 1 takes the first weight,
-//                    2 the second), whose fragment is A of wgmma just as it is A of mma.sync
+//                    2 the second). A of wgmma is the same fragment as A of mma.sync
 //
 //   full[s]    the block's own thread has announced the stage's bytes, and both halves have arrived
 //   sumsFull   128 arrivals: Σx of the stage's groups has been written
 //   empty[s]   16 arrivals: each multiplying warp of both blocks has finished with the stage
 //
 //   shared memory   stages of x; Σx of groups; the sums of the previous parts, private to the thread
-//                   that owns them; barriers. At the end the results overwrite all of that, so a warp
-//                   stores (and reads the epilogue's operands) along a row of y
+//                   that owns them; barriers. At the end the results overwrite stages and sums, so that
+//                   a warp stores (and reads the epilogue's operands) along a row of y
 //   registers       codes of this run and the next two; A of four steps; sums of this part and of
 //                   this group
 //
-// Why this shape: an SM (its four tensor cores) does 16,384 products in 8 cycles. For 128 rows x 128 tokens
-// of bf16, these need 512 bytes from L2, almost three times what L2 delivers (docs/gpu-kernels.md has
-// the figures). Blocks that run at the same time cover a square of rows and tokens (`wgmma_place`), not a
-// line of rows; otherwise all of a large weight would be read from memory once for each 256 tokens.
+// Why this shape: the four tensor cores of an SM compute 16,384 products in 8 cycles. If a block had 128
+// rows x 128 tokens of bf16, it would need 512 bytes from L2 in that time, almost three times the bytes
+// that L2 delivers (docs/gpu-kernels.md has the figures). Blocks that run at the same time cover a square
+// of rows and tokens (`wgmma_place`), not a line of rows. Otherwise all of a large weight would be read
+// from memory once for each 256 tokens.
 //
 // A fragment is unpacked while the products of the previous steps are in flight. A group ends with a
 // wait, during which the other warpgroup works. The order of every sum is that of matmul.cuh. It is not
 // known whether the tensor cores round a wgmma as they round an mma.sync, and Σx is summed by plain
-// additions. So the bits equal those of the other variants on the emulator, but need not on a GPU.
+// additions. So on the emulator the bits equal those of the other variants, but on a GPU they may differ.
 //
 // Rows of x beyond the last token have arbitrary contents: a token's sums do not depend on other rows.
 //===----------------------------------------------------------------------===//
@@ -69,8 +70,9 @@ template <i32 Tokens> struct WgmmaShared {
 };
 
 /// The part of the result that a block computes: its number along the row tiles, and its first token.
-/// Clusters are numbered in the order in which the GPU starts them: the blocks of kWgmmaTokensTogether
-/// tokens for one cluster of tiles, then for the next cluster of tiles, and so on; then the next tokens.
+/// Clusters are numbered in the order in which the GPU starts them. The first clusters share the same row
+/// tiles and cover kWgmmaTokensTogether tokens. The next clusters take the next row tiles for the same
+/// tokens, and so on to the last row tile. Then the next tokens follow.
 struct WgmmaPlace {
   i32 block, first;
 };
@@ -107,7 +109,7 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float
     sumsOfX[token] = sum * (1.0f / F::unit);
 }
 
-/// Warpgroup 0. `used`: stages that have already passed through the ring.
+/// The work of warpgroup 0: loads x. `used`: stages that have already passed through the ring.
 template <class F, i32 K, i32 Tokens>
 DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first,
                          i32 used = 0) {
@@ -212,7 +214,8 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
   }
 }
 
-/// Warpgroups 1 and 2: computes the sums of the warp's tile over all of K. `used`: as for bring_tokens.
+/// The work of warpgroups 1 and 2: computes the sums of the warp's tile over all of K. `used`: as for
+/// bring_tokens.
 template <class F, i32 K, i32 Parts, i32 Tokens>
 DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at, const u8 *tile,
                             WeightStream stream, i32 used = 0) {
@@ -238,7 +241,7 @@ DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> 
         for (i32 i = 0; i < sums; i += 4) {
           float4 total = {sum[i] * F::unit, sum[i + 1] * F::unit, sum[i + 2] * F::unit,
                           sum[i + 3] * F::unit};
-          if (Cut::begin(part) > 0) { // 0 + the first is the first
+          if (Cut::begin(part) > 0) { // the first part has no total to add to: 0 + x is x
             const float4 before = totals[i / 4 * 256];
             total.x = before.x + total.x, total.y = before.y + total.y;
             total.z = before.z + total.z, total.w = before.w + total.w;

@@ -9,10 +9,10 @@
 //   warpgroup 1, 2   multiply: the stored words of a warp's tile are A of wgmma unchanged, four
 //                    products of 32 k per stage
 //
-//   full[s], empty[s]   as in matmul_wgmma.cuh, and as there the results overwrite the stages
+//   full[s], empty[s]   as in matmul_wgmma.cuh; the results overwrite the stages as well
 //
-// There are two levels of sums: those of the tensor cores over 128 k, whose precision is not documented
-// but known to be less than that of f32, and sum = fma(scale of w * scale of x, dot, sum) in f32, stage
+// There are two levels of sums. The tensor cores sum over 128 k, with a precision that is not documented
+// but known to be less than that of f32. Then sum = fma(scale of w * scale of x, dot, sum) in f32, stage
 // by stage in order of K. While one warpgroup adds, the other multiplies.
 //===----------------------------------------------------------------------===//
 #pragma once

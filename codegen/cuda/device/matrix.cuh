@@ -13,8 +13,9 @@
 #pragma once
 
 /// Loads matrix i of 8x8 16-bit values into register i. Its row r is read from the address that lane
-/// 8i + r passes (16-byte aligned). Lane l gets values (l / 4, 2 (l % 4)) and the next; with trans,
-/// those of the transposed matrix. x1 and x2 use only the addresses of lanes 0…7 and 0…15.
+/// 8i + r passes (16-byte aligned). Lane l gets value (l / 4, 2 (l % 4)) and the next one in the row. With
+/// `trans`, it gets these values of the transposed matrix. x1 and x2 use only the addresses of lanes 0…7
+/// and 0…15.
 DEVICE void ldmatrix_x1(u32 (&r)[1], const void *row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
                : "=r"(r[0])

@@ -1,8 +1,8 @@
 //===- routes.cuh - The routes of a layer's tokens to experts, for kernels ------===//
 //
-// runtime/abi/Routes.h defines the layout (codegen/cuda/Experts.cpp asserts that it is the same here).
-// The offsets of its parts depend on the number of tokens of the step, which only the device knows:
-// graphs are launched for the number of tokens of their bucket.
+// runtime/abi/Routes.h defines the layout, and codegen/cuda/Experts.cpp asserts that it is the same here.
+// The offsets of its parts depend on the number of tokens of the step. Only the device knows that number,
+// since a CUDA graph is captured for the number of tokens of its bucket.
 //===----------------------------------------------------------------------===//
 #pragma once
 

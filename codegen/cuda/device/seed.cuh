@@ -1,9 +1,9 @@
 //===- seed.cuh - Dummy weights, generated on the device ---------------------===//
 //
-// runtime/formats/DummyWeights.h defines the value of weight (n, k) of a tensor, and DummyFragments.cpp
-// places the same values on the host: both give the same bytes. A block generates a tile of 16 rows.
-// Its lanes hold the rows that they hold in a fragment, so a thread needs the keys of only two rows.
-// The memory must be zero beforehand: padding is not written.
+// runtime/formats/DummyWeights.h defines the value of weight (n, k) of a tensor. DummyFragments.cpp
+// generates the same bytes on the host. A block generates a tile of 16 rows. Its lanes hold the rows that
+// they hold in a fragment, so a thread needs the keys of only two rows. The memory must be zero before
+// the launch, since padding is not written.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,7 +17,8 @@ DEVICE u64 seed_mix(u64 z) {
   return z ^ (z >> 31);
 }
 
-/// The two planes of random words of a row. `in` is the index in a step of 16 k: k = 16 step + in.
+/// A row's two sequences of random words, which its codes are cut from. `in` is the index within a step
+/// of 16 k: k = 16 step + in.
 struct SeedRow {
   u64 keys[2];
 
@@ -47,7 +48,7 @@ struct SeedRow {
   }
 };
 
-/// The scales of every block of a format: `seedScales` and kSeedFp8Scale. trits: codes are in base 3.
+/// The scales that all blocks of a format have (`seedScales` and kSeedFp8Scale). trits: codes are in base 3.
 struct SeedScales {
   u16 d, m;
   u8 s, t;
@@ -71,7 +72,7 @@ struct SeedLane {
     }
     valid = first + 8 < n ? 2 : first < n;
   }
-  /// The row, and the index in a step, of the fragment's value v.
+  /// For value v of a fragment: `half` is its row among the lane's two, `in` its index within a step.
   MEMBER i32 half(i32 v) const { return v / 2 % 2; }
   MEMBER i32 in(i32 v) const { return threadIdx.x % 4 * 2 + v % 2 + v / 4 * 8; }
   MEMBER bool exists(i32 v, i32 step, i32 k) const {
@@ -167,7 +168,8 @@ seed_tile(CodeFormat<Bits, Group, ZeroPoint, HasMin, Super, Stored, Zeros, Numbe
   }
 }
 
-/// A warp generates a block; a lane, the indexes that it looks up and the signs of its fragments.
+/// A warp generates a block. Each lane generates the indexes that it looks up and the signs of its
+/// fragments.
 template <i32 Group, i32 ZeroPoint, class Numbers, GridSigns Signs, class Entries>
 DEVICE void seed_tile(GridFormat<Group, ZeroPoint, Numbers, Signs, Entries>, u8 *tile, u64 seed,
                       u64 tensor, i32 n, i32 k, SeedScales made) {
@@ -199,7 +201,7 @@ DEVICE void seed_tile(GridFormat<Group, ZeroPoint, Numbers, Signs, Entries>, u8 
       for (i32 s = 0; s < 4; s++)
         for (i32 v = 0; v < 8; v++) {
           const i32 step = 16 * b + 4 * r + s, in = mine.in(v);
-          // Signs of a run that begins before K are complete.
+          // A run that begins before K has the signs of all its values.
           if (mine.exists(v, step, k + in % Entries::run))
             signs |=
                 mine.rows[mine.half(v)].code<4>(step, in) >> 3 << (8 * (v % 4) + 2 * s + v / 4);

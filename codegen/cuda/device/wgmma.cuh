@@ -1,8 +1,8 @@
 //===- wgmma.cuh - Products of a warpgroup (sm_90a) -------------------------===//
 //
-// D[64][N] += A[64][16] B[16][N] of 16-bit values, or A[64][32] B[32][N] of E4M3, with f32 sums, by
-// four consecutive warps, the first of which has an index that is a multiple of 4. With g = l / 4 and
-// c = l % 4, lane l of warp w of the four holds
+// Four consecutive warps compute D[64][N] += A[64][16] B[16][N] of 16-bit values, or A[64][32] B[32][N]
+// of E4M3, with f32 sums. The index of the first warp is a multiple of 4. With g = l / 4 and c = l % 4,
+// lane l of warp w of the four holds
 //
 //   d[4j + 0] D(16w + g, 8j + 2c)      d[4j + 2] D(16w + g + 8, 8j + 2c)        j = 0 … N/8 - 1
 //   d[4j + 1] D(16w + g, 8j + 2c + 1)  d[4j + 3] D(16w + g + 8, 8j + 2c + 1)
@@ -11,8 +11,8 @@
 // shared memory is K-major: its rows (of M, or of N) have 64 values (128 of E4M3) = 128 bytes and are
 // swizzled (swizzle.cuh); eight rows take 1024 bytes. Each step is 32 bytes further along the row.
 //
-// A kernel declares at its top which N it uses, USE_WGMMA(64): all 32 would double the time of every
-// compilation.
+// A kernel declares the N that it uses at its top, for example USE_WGMMA(64). Instances for all 32
+// values of N would double the time of every compilation.
 //
 //   wgmma_fence();       // after writes to d, to A's registers, to shared memory
 //   for (int k = 0; k < 4; k++)
