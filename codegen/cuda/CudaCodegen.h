@@ -66,8 +66,8 @@ struct CudaVariant {
   uint32_t threads = 0;
   /// Bytes of dynamic shared memory. For more than 48 KB the launcher must raise the function's limit.
   uint32_t sharedBytes = 0;
-  uint32_t cluster =
-      1; ///< blocks of a cluster along x; a launch rounds grid x up to a multiple of it
+  /// Blocks of a cluster along x. A launch rounds grid x up to a multiple of this.
+  uint32_t cluster = 1;
   std::vector<TensorMapOf> tensorMaps;
   bool pdl = true; ///< may be launched with programmatic stream serialisation (sm_90 and newer)
 };

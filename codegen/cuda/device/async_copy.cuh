@@ -59,7 +59,8 @@ DEVICE void mbar_expect_tx(u64 *bar, u32 bytes) {
       "r"(bytes)
       : "memory");
 }
-/// Returns true if the phase of that parity has ended. Not for loops: mbar_wait is the loop.
+/// Returns true if the phase of that parity has ended. To wait for the end, call mbar_wait instead of
+/// this in a loop.
 DEVICE bool mbar_test(u64 *bar, u32 parity) {
   u32 done;
   asm volatile(
@@ -130,9 +131,9 @@ template <int Left> DEVICE void bulk_wait() {
 struct alignas(64) TensorMap {
   u64 opaque[16];
 };
-/// Loads the box whose first element is column x, row y. Elements outside the matrix become 0 and their
-/// bytes count: bar receives the bytes of the whole box. `shared` is 128-byte aligned, with the swizzle
-/// 1024-byte aligned.
+/// Loads the box whose first element is column x, row y. Elements outside the matrix become 0, and `bar`
+/// counts their bytes too, so it always receives the bytes of a whole box. `shared` is 128-byte aligned,
+/// or 1024-byte aligned if the map has a swizzle.
 DEVICE void tensor_load_2d(void *shared, const TensorMap *map, i32 x, i32 y, u64 *bar) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
                "[%1, {%2, %3}], "

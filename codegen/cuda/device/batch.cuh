@@ -1,6 +1,6 @@
 //===- batch.cuh - The batch of a step, for kernels -------------------------===//
 //
-// runtime/abi/Batch.h defines the layout (CudaCodegen.cpp asserts that it is the same here); pointers
+// runtime/abi/Batch.h defines the layout, and CudaCodegen.cpp asserts that it is the same here. Pointers
 // are device addresses. Rows of bf16 are padded with zeros to a multiple of 64 values, rows of f32 to
 // a multiple of 32.
 //===----------------------------------------------------------------------===//
@@ -8,7 +8,8 @@
 
 #include "device.cuh"
 
-/// For main loops: their bodies are unrolled by hand, and further copies would only cost registers.
+/// Keeps the compiler from unrolling a main loop. Its body is already unrolled by hand, and more copies
+/// would only cost registers.
 #define NO_UNROLL _Pragma("unroll 1")
 
 /// DEVICE for member functions.

@@ -5,8 +5,9 @@
 //   NVRTC   device code; the primitives below are inline PTX               (codegen/cuda/device)
 //   clang   host code; the same primitives call the emulator               (emulator/kernel)
 //
-// So its numbers and its synchronisation are tested without a GPU, and the tested text is the text
-// that runs. Primitives that are pure arithmetic (math.cuh, fp8.cuh) share one C++ implementation.
+// This way a kernel's numbers and synchronisation are tested without a GPU, and the tested text is the
+// text that runs on one. Purely arithmetic primitives (math.cuh, fp8.cuh) have one C++ implementation
+// for both targets.
 //
 //   #include "device.cuh"
 //   KERNEL void __launch_bounds__(128) scale(float *y, const float *x, float by, u32 n) {
@@ -19,8 +20,8 @@
 //   EXPORT_KERNEL(scale)
 //
 // Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a product
-// and a sum might be rounded once for one target and twice for the other; kernels call fma_f32 where
-// they want a fused operation. clang: docs/gpu-emulator.md.
+// and a sum might be rounded once for one target and twice for the other. Kernels call fma_f32 if they
+// need a fused operation. clang: docs/gpu-emulator.md.
 //
 // DEVICE_ARCH is 800, 890, 900, 1000 or 1200: the architecture that the kernel is compiled for, on both
 // targets.

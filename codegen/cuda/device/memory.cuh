@@ -1,8 +1,8 @@
 //===- memory.cuh - Global memory: streams, atomics, counters, launches ----===//
 #pragma once
 
-/// The L2 eviction policy of a stream of reads. Data that one block reads once is evicted first; data
-/// that blocks for other tokens also read is not.
+/// The L2 eviction policy of a stream of reads. Data that a single block reads, once, is evicted first.
+/// Data that other blocks also read, for other tokens, is not.
 struct WeightStream {
   u64 policy;
 };
@@ -64,8 +64,8 @@ DEVICE void st_whole(uint4 *p, uint4 v) {
 /// Prefetches a line of 128 bytes into L2.
 DEVICE void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// Atomics on shared or global memory. They do not order memory and return the old value. There are
-// none for floats, whose sums would depend on the order of arrival.
+// Atomics on shared or global memory. They return the old value and do not order memory. There are no
+// atomics for floats, whose sums would depend on the order of arrival.
 DEVICE u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEVICE i32 atomic_add(i32 *p, i32 v) { return atomicAdd(p, v); }
 DEVICE u64 atomic_add(u64 *p, u64 v) { return atomicAdd(p, v); }

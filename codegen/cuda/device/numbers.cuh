@@ -37,8 +37,9 @@ DEVICE u32 pack_f16(float lo, float hi) {
   return r;
 }
 
-// Operations on pairs of bf16, each rounded once. sm_80 has only the fma. a * 1 + b and a * b - 0 are
-// exact up to its rounding, so the other operations use it on every architecture.
+// Operations on pairs of bf16, each rounded once. sm_80 has only the fma, which rounds its exact result
+// once. So a * 1 + b is a correct sum and a * b - 0 a correct product, and these operations are an fma
+// on every architecture.
 DEVICE u32 bf16x2_fma(u32 a, u32 b, u32 c) {
   u32 r;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
@@ -57,8 +58,8 @@ DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) {
 }
 /// Byte i of the result is byte (selector >> 4i) & 7 of b:a (a holds bytes 0…3).
 DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) { return __byte_perm(a, b, selector); }
-/// The same without the instruction that clears bit 3 of a variable selector's nibbles; where it is set, byte i is
-/// eight copies of the sign bit of the chosen byte.
+/// Like byte_permute, but without the instruction that clears bit 3 of each nibble of a variable selector. If that
+/// bit is set, byte i is eight copies of the sign bit of the chosen byte.
 DEVICE u32 prmt(u32 a, u32 b, u32 selector) {
   u32 r;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));

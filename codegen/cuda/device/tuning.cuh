@@ -1,20 +1,20 @@
 //===- tuning.cuh - Tuning macros for recompiling kernels in a sweep ------===//
 //
-// Values that can only be tuned on a GPU, as macros: compile the output of `--emit cuda` with
-// -DINGOT_DEPTH=6, and NVRTC produces another kernel. The compiler sets none of them: engines use the
-// defaults below. No setting changes the bits of the results. INGOT_X_PITCH needs rows that have that
-// pitch.
+// These macros are values that can only be tuned on a GPU. To try another value, compile the output of
+// `--emit cuda` with NVRTC and, for example, -DINGOT_DEPTH=6. Ingot's compiler sets none of them, so
+// engines use the defaults below. No setting changes the bits of the results. INGOT_X_PITCH also requires
+// rows of x with that pitch.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 /// Runs of 64 k that a warp of a decode kernel has in flight, rounded to a divisor of the format's
-/// block or to whole blocks. 0: the depth that fits the registers by matmul_decode.cuh.
+/// block or to whole blocks. 0: the depth that fits the registers (decode_depth of matmul_decode.cuh).
 #ifndef INGOT_DEPTH
 #define INGOT_DEPTH 0
 #endif
 
-/// Blocks of a decode kernel that must fit a multiprocessor: ptxas limits registers accordingly. 0:
-/// the number that the compiler chose.
+/// The number of blocks of a decode kernel that must fit on a multiprocessor. ptxas limits the registers
+/// accordingly. 0: the number that Ingot's compiler chose.
 #ifndef INGOT_MIN_BLOCKS
 #define INGOT_MIN_BLOCKS 0
 #endif

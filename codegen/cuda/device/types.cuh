@@ -16,7 +16,7 @@ typedef long long i64;
 /// DEVICE_TABLE u32 name[…] = {…}: constants in global memory.
 #define DEVICE_TABLE static __device__ const
 
-/// SHARED(float, partial, [4][2]): an array of the block. 16-byte aligned.
+/// SHARED(float, partial, [4][2]) declares a 16-byte aligned array in the block's shared memory.
 #define SHARED(type, name, dims) __shared__ alignas(16) type name dims
 /// SHARED_ALIGNED(1024, u8, tile, [8192]): the same with an explicit alignment.
 #define SHARED_ALIGNED(alignment, type, name, dims) __shared__ alignas(alignment) type name dims
