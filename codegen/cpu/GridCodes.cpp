@@ -111,7 +111,8 @@ Value GridCodes::gathered(const TileRows &rows, const GroupPlace &group, int s) 
 static constexpr int kMagnitudeAt =
     3; ///< bit of the magnitude in an index of vpermb; the sign is below it
 
-/// Returns table[index] for 64 bytes. The index bits above the lower seven are `masks`, the lowest first.
+/// Returns table[index] for 64 indexes. Bytes hold the lower seven bits of the indexes. `masks` are the higher bits,
+/// the lowest first.
 Value GridCodes::lookUp(Value index, ArrayRef<uint8_t> table, ArrayRef<Value> masks) {
   if (table.size() > 128) {
     const size_t half = table.size() / 2;
@@ -154,7 +155,7 @@ Value GridCodes::pairedMagnitudes(const TileRows &rows, const GroupPlace &group,
     Value turned = shared(rows, group, Part::Turned, line, [&] {
       return k.intrinsic("llvm.fshl", k.i32s, {high, high, k.splatInt(k.i32s, 16)});
     });
-    // The second pair comes with its planes in the other order.
+    // In the second pair (half = 1) the two planes are in the other order.
     Value upper = k.bitcast(bytes, k.splatInt(k.i32s, int64_t(0xffff0000)));
     return k.merge(upper, k.bitcast(bytes, half ? low : turned),
                    k.bitcast(bytes, half ? turned : low));

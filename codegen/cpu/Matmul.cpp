@@ -2,9 +2,9 @@
 //
 //   for block of tokens                       activations stay in the L2 cache
 //     for segment, for panel of 32 rows       the panel is read from memory once per block
-//       unpack the panel if many tiles use it … and then it is read from scratch
-//       or compute all its sums with AMX      … and then tiles only run the epilogue
-//       for tile of tokens (6, 4, 2, 1)       … and from the cache by every tile
+//       unpack the panel if many tiles use it the tiles then read it from scratch
+//       or compute all its sums with AMX      the tiles then only run the epilogue
+//       for tile of tokens (6, 4, 2, 1)       each tile reads the panel from the cache
 //         for part of the panel               one part if a tile has all 32 rows
 //           main loop over K                  twice for a gated pair: gate sums are kept in scratch
 //           epilogue on registers
@@ -57,8 +57,8 @@ bool ingot::codegen::cpu::usesAmx(kernel::MatmulOp op, const Isa &isa) {
   });
 }
 
-/// Bytes of the sums of a panel for a block of tokens, of each weight of a gated pair: f32 [tokens][32]. Behind
-/// them is the configuration of tiles.
+/// Bytes of one weight's sums of a panel for a block of tokens: f32 [tokens][32]. A gated pair has two such arrays.
+/// The configuration of the tile registers follows the last array.
 static int64_t amxSumBytes(kernel::MatmulOp op, const Isa &isa) {
   const int64_t block = matmulSchedule(op, isa).getTokenBlock();
   return usesAmx(op, isa) ? roundUp(block, kAmxTokens) * kPanelRows * 4 : 0;
@@ -188,8 +188,8 @@ private:
     return result;
   }
 
-  /// The call's range refers to the panels of all experts, but fewer experts have rows. The range is scaled to the
-  /// panels of these, so they are spread evenly over threads.
+  /// The call's range refers to the panels of all experts, but often only some experts have rows. The range is
+  /// scaled to the panels of those experts, so that they are spread evenly over threads.
   LogicalResult emitExperts(Value x, Value rounded) {
     LogicalResult result = success();
     Segment &segment = segments.front();
@@ -411,10 +411,10 @@ private:
     return success();
   }
 
-  /// With several tiles of tokens, the first one over a panel would wait for memory, while later ones
-  /// do not use it. So each tile of the first kShareTokens tokens prefetches its share of the panel that
-  /// this thread takes next, spread over the parts of its rows. (Later tiles prefetch the bytes after it: a
-  /// branch would cost as much as these few loads, which overlap with the dots.)
+  /// With several tiles of tokens, the first tile over a panel would wait for memory, and memory would be
+  /// idle during the later ones. So each tile of the first kShareTokens tokens prefetches its share of the
+  /// panel that this thread takes next, spread over the parts of its rows. (Later tiles prefetch bytes after
+  /// that panel, for no use. A branch would cost as much as these few loads, which overlap with the dots.)
   void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first, Value part) {
     constexpr int64_t kShareTokens = 8;
     const PanelLayout &layout = segment.layout;
@@ -465,7 +465,8 @@ private:
     return yielded->front();
   }
 
-  /// Stores the values of token t in the row, or in the staging area until the rest of their 32 are there.
+  /// Stores the values of token t in the row. If the row is to be quantised and the tile has only part of the
+  /// panel, stores them in the staging area until all 32 are computed.
   void storeValues(const Segment &segment, ArrayRef<Value> values, ArrayRef<TileRows> outputs,
                    Value panel, Value first, int t) {
     for (auto [value, rows] : llvm::zip_equal(values, outputs)) {

@@ -9,9 +9,9 @@
 //   x1  [ sums 2        ][ sums 3     ]          sums  [16 tokens][16 rows]
 //
 // The sums stay in their tiles for all of K, so a step of 32 k takes four loads and four products. For 16 tokens or
-// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) For each step, the products of even
-// and of odd k are summed apart, in ascending order; then the sum of both is added. Which tokens share a tile does not
-// change a bit.
+// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) In each step, the products of even k
+// and those of odd k are summed separately, in ascending order. Then the sum of both is added. The bits do not depend
+// on which tokens share a tile.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 
@@ -24,7 +24,7 @@ using namespace ingot::codegen::cpu;
 namespace {
 
 constexpr int kX = 4, kW = 6; ///< the first tile register of x and of weights; sums begin at 0
-constexpr int64_t kStepBytes = kAmxK / 2 * kPanelLine; ///< of a panel
+constexpr int64_t kStepBytes = kAmxK / 2 * kPanelLine; ///< bytes of a panel per step of kAmxK
 constexpr int64_t kSumRowBytes = kPanelRows * 4;
 
 class AmxLoop {
@@ -72,7 +72,7 @@ private:
                      k.word(kSumRowBytes)});
   }
 
-  /// Computes the same bits in generic IR. (Unlike tdpbf16ps, it does not flush denormals.)
+  /// Computes the sums in generic IR. They have the same bits, except that tdpbf16ps flushes denormals.
   void emitEmulated(Value count) {
     k.loop(k.word(0), count, k.word(1), [&](Value t) {
       Value x = k.at(tile.x, k.mul(t, tile.xRowBytes));
@@ -113,7 +113,8 @@ void ingot::codegen::cpu::emitTileConfig(KernelBuilder &k, Value count, Value at
   for (int i = 0; i < 8; ++i)
     bytes[16 + 2 * i] = 64, bytes[48 + i] = kAmxTokens;
   k.store(k.constant(ArrayRef(bytes)), at, 1);
-  // With fewer tokens, tiles of tokens have fewer rows. (In later tiles of a block, sums of missing tokens are unused.)
+  // For fewer than kAmxTokens tokens, tiles of tokens have fewer rows. (For more, they have all rows, and the sums of
+  // tokens after the last are not used.)
   Value rows = k.narrow(k.minSigned(count, k.word(kAmxTokens)), k.i8);
   for (int i = 0; i < kW; ++i)
     k.store(rows, k.at(at, 48 + i));

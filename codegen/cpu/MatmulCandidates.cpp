@@ -16,11 +16,12 @@ using namespace ingot::codegen::cpu;
 // Scratch: i64 credit; for each row, f32 most (NaN: none yet) and i32 the same in integer order;
 // for each row, f32 r[groups].
 static constexpr int64_t kMosts = 64, kSlacks = kMosts + kGreedyRows * 8;
-static constexpr int64_t kCredit = 64; ///< for each row but one, because the first panels survive
+/// Initial credit for each row after the first. Tokens survive in the first panels, which uses up some of it.
+static constexpr int64_t kCredit = 64;
 
 static int64_t slackBytes(const Q8Row &row) { return row.groups * 4; }
 
-/// Returns the largest magnitude of a code, times the largest of a sub-scale if that is part of a dot.
+/// Returns the largest magnitude of a code, times the largest sub-scale if dots include sub-scales.
 static double largestCode(const NumericFormat &format) {
   int code = std::max(format.zeroPoint, format.largest() - format.zeroPoint);
   return code * (format.group == 16 ? 128.0 : 1.0);

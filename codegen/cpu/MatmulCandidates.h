@@ -26,9 +26,9 @@
 // |p| c (L + L'/256) and |p| (c L + r). With e = (4 G + 8) 2^-23, r exceeds both errors together and
 // its own rounding.
 //
-// r is infinite where s is above 2^64 or NaN (sums might overflow), and where s is below 2^-60 but not
-// 0 (p might be subnormal): such a row survives everywhere. Values that do not compare (NaN) survive,
-// and so does every value as long as there is no largest.
+// r is infinite if s is above 2^64 or NaN (sums might overflow), and if s is below 2^-60 but not 0 (p
+// might be subnormal). Such a row survives everywhere. Values that do not compare (NaN) survive, and so
+// does every value as long as no largest logit is known.
 //
 // A tie with `most` may be dropped: a call takes its panels in order, so the logit that set `most` has
 // the lower id. Rows that pad the last panel have U = 0. They may make a token survive, but they have
@@ -65,7 +65,7 @@ public:
 
   /// Initialises the scratch for `rows` rows of x, before the first panel.
   void start(Value x, Value rows);
-  /// Returns an i1: whether there is credit left to filter.
+  /// Returns an i1: whether there is credit left, so that the next panel should be filtered.
   Value asked();
   /// Calls finish(tile of that one token, its row) for each token of the tile with a logit that
   /// could be the largest. `row`: the row of the first token.

@@ -20,8 +20,8 @@
 //
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16 with saturation, so partial sums are widened
 // before they can saturate (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the
-// first product. They become |w| and x with the sign of w, where 2 * 128 * 127 just fits. Partial sums are
-// widened by a multiplication (vpmaddwd); a scale per 16 is its factor and costs nothing.
+// first two products. For them |w| is multiplied by x with the sign of w, and 2 * 128 * 127 just fits. Partial sums are
+// widened by a multiplication (vpmaddwd). If there is a scale per 16, it is the factor and costs nothing.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelGroup.h"
 
@@ -109,10 +109,11 @@ private:
   using Dots = SmallVector<Dot>; // [token][vector]
 
   /// Prefetches for a group of K. With several tokens, each tile already prefetches its part of the next panel.
-  /// Two or three tokens are bound by memory like one token: there the runtime decides whether each line is
-  /// prefetched. Each line is always prefetched in two cases: if the tile has fewer rows than a panel, because
-  /// it leaves out half of each pair of lines and its stream does not ascend; and if a line has so many dots
-  /// that the CPU sees too little of the stream (on Zen 4: with at least as many tokens as a code has bits).
+  /// With two or three tokens the speed is still bound by memory, as with one, and the runtime decides whether
+  /// each line is prefetched. Each line is always prefetched in two cases. First, if the tile has fewer rows than
+  /// a panel: it then skips half of each pair of lines, and its stream does not ascend. Second, if a line takes
+  /// so many dots that the CPU's prefetchers see too little of the stream. On Zen 4 this begins with as many
+  /// tokens as a code has bits.
   void prefetchFor(Value group) {
     const int64_t bytes = groupsOfBlock == 1 ? layout.blockBytes : layout.groupCodeBytes;
     if (tile.tokens == 1)
@@ -165,8 +166,8 @@ private:
   /// each step went over all tokens, LLVM's scheduler would load all their activations first and spill them, so
   /// each token's dot is finished before the next one begins.
   KernelBuilder::Values addWhole(PanelGroup &group, Value g, ValueRange sums) {
-    // Unpacked codes are only loaded. Going step by step is then 5 % faster, unless the dots of two halves
-    // spill.
+    // Unpacked codes only need to be loaded. Then it is 5 % faster to go over all tokens in each step, unless
+    // the dots of two halves spill.
     const bool loadsOnly = tile.unpacked && !(halves && !format.hasMin);
     if (k.isa.coversPanel || tile.tokens == 1 || split || loadsOnly)
       return addGroup(group, g, sums);
@@ -182,7 +183,7 @@ private:
           one.slack = k.at(tile.slack, t * tile.slackBytes);
         if (v || t)
           one.next = Value();
-        k.touch(k.at(one.x, k.mul(g, kGroupK))); // later loads stay below it
+        k.touch(k.at(one.x, k.mul(g, kGroupK))); // LLVM does not move later loads above it
         Value &sum = next[t * vectors + v];
         sum = FastLoop(k, one, layout).addGroup(shared, g, sum).front();
       }
@@ -228,8 +229,8 @@ private:
                Value xFields, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (!tile.unpacked && tile.tokens > 1)
-      k.touch(
-          xFields); // loads cannot move above it: scales loaded before the dots would make sums spill
+      // Loads cannot move above this one. Scales that were loaded before the dots would make sums spill.
+      k.touch(xFields);
     SmallVector<Value> scales(vectors), minimums(vectors), halfMinimums(vectors);
     // The order leaves registers to the sums. Scales of a packed group take registers to compute, so all tokens
     // of a vector follow each other. Scales of an unpacked group are only loaded, but would keep the dots of
@@ -309,7 +310,7 @@ private:
       for (size_t v = 0; v < vectors; ++v) {
         Dot &dot = dots[t * vectors + v];
         flush(dot);
-        // Added late, because registers are scarce. Split codes already have 128 subtracted.
+        // The zero point is added last, because registers are scarce. Split codes already have 128 subtracted.
         if (k.isa.dot == DotKind::Pmaddubsw && factors.empty() && zeroPoint != (split ? 128 : 0))
           dot.total = k.add(dot.total, startOf(negSum, t, split ? 128 : 0));
         totals.push_back(dot.total);
@@ -317,8 +318,8 @@ private:
     return totals;
   }
 
-  /// Adds all eight steps in a loop over lines. Unrolled, LLVM's scheduler would go token by token and
-  /// spill every code.
+  /// Adds all eight steps in a loop over lines. If the loop were unrolled, LLVM's scheduler would go token by
+  /// token and spill every code.
   void addStepsInLoop(Dots &dots, PanelGroup &group, Value xGroup) {
     auto starts = llvm::map_to_vector(
         dots, [&](const Dot &dot) { return dot.total ? dot.total : k.splatInt(k.i32s, 0); });
@@ -355,7 +356,7 @@ private:
   Value startOf(Value negSum, int t, int less = 0) {
     Value negated = k.loadSplat(k.i32s, k.at(negSum, t * tile.xRowBytes));
     const int by = zeroPoint - less, size = std::abs(by);
-    // As a sum of powers of two, since shifts are cheaper than a multiplication.
+    // Multiplies by a sum of powers of two, since shifts are cheaper than a multiplication.
     Value moved;
     for (int bit = 30; bit >= 0; --bit)
       if (size >> bit & 1) {

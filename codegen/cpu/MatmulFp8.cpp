@@ -8,8 +8,8 @@
 //   as f16       S 0EEEE MMM0000000      =  e4m3(q) * 2^-8, including subnormals (vcvtph2ps
 //                                           converts them at full speed)
 //
-// The scale is multiplied by 2^8, once for 128 k. Both multiplications are exact except for the one
-// rounding in NumericFormat.h's formula.
+// To make up for this, the scale is multiplied by 2^8, once for 128 k. Both powers of two are exact, so
+// the only rounding is the one in NumericFormat.h's formula.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 

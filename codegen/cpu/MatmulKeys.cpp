@@ -103,7 +103,7 @@ void PanelMaxima::store(ArrayRef<Value> values, ArrayRef<TileRows> places, Value
     most = k.fmax(real ? k.select(real, v, none) : v, most); // this operand order ignores NaN
   }
   Value largest = k.maxLanes(most);
-  if (Value part = places.front().part) // not the panel's first rows: include the maximum of those
+  if (Value part = places.front().part) // include the maximum of the panel's earlier parts
     largest =
         k.fmax(largest, k.select(k.equal(part, k.word(0)), k.lane(none, 0), k.load(k.f32, to)));
   k.store(largest, to);

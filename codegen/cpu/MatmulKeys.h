@@ -1,4 +1,4 @@
-//===- MatmulKeys.h - The head finds the largest logits -------------------===//
+//===- MatmulKeys.h - Largest logits, found by the output head ------------===//
 //
 // A greedy step does not need the logits. A projection whose results go only to kernel.argmax keeps, for each
 // row of the batch and each of the 32 rows of a panel, the largest value that it has seen and its panel,

@@ -74,9 +74,9 @@ struct Tile {
   size_t sums() const { return vectors.size() * tokens; }
 
   /// Prefetches data that follows the `bytes` at `place` in a stream of weights. By default it prefetches one
-  /// line: the CPU's prefetchers follow the stream of a panel, but not into the next page. That prefetch
-  /// loads the translation of the page and starts its stream in time. If the runtime finds that it is faster
-  /// (ReadAhead.h), each line is prefetched.
+  /// line. The CPU's prefetchers follow the stream of a panel, but not into the next page. The prefetched line
+  /// loads the address translation of that page and starts its stream in time. If the runtime measures that this
+  /// is faster (ReadAhead.h), it prefetches each line instead.
   void prefetchBehind(KernelBuilder &k, mlir::Value place, int64_t bytes) const {
     if (!prefetch)
       return;
@@ -110,15 +110,16 @@ mlir::Value numberOfPair(KernelBuilder &k, mlir::Value pairs, int64_t odd);
 /// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes apart.
 void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count,
                    int64_t columns);
-/// AMX loads 16 rows at once. One line more keeps rows of a power of two in different sets of the cache.
+/// Bytes from one row of bf16 to the next. AMX loads 16 rows at once, so its rows have one more cache line.
+/// Otherwise rows whose length is a power of two would compete for the same sets of the cache.
 constexpr int64_t bf16RowBytes(const Isa &isa, int64_t columns) {
   return roundUp(columns * 2, 64) + (isa.amx ? 64 : 0);
 }
 
 //===--- AMX (MatmulAmx.cpp) ------------------------------------------------===//
 
-/// Configures the tile registers for blocks of `count` tokens. `at`: 64 bytes for the configuration. Until
-/// emitTileRelease, emitAmxSums may be used.
+/// Configures the tile registers for blocks of `count` tokens. `at`: 64 bytes for the configuration. emitAmxSums
+/// may be called between this and emitTileRelease.
 void emitTileConfig(KernelBuilder &k, mlir::Value count, mlir::Value at);
 void emitTileRelease(KernelBuilder &k);
 /// Computes the sums of `count` tokens, starting with the one at `tile.x`, for the panel of `tile.vectors`. `to` is

@@ -68,8 +68,8 @@ Value PanelCodes::digits(const TileRows &rows, const GroupPlace &group, int numb
     Value nibble = shifted(pair, k.mul(k.remUnsigned(shared, 2), 4));
     return made = k.lookUp(k.bitAnd(nibble, 15), ArrayRef(table).take_front(16));
   }
-  Value fifth = shifted(line(rows, group.codes, 0),
-                        k.mul(shared, 2)); // bits of both numbers, in the lowest places
+  // The fifth bits of both numbers are in the lowest places.
+  Value fifth = shifted(line(rows, group.codes, 0), k.mul(shared, 2));
   Value ofPair = k.divUnsigned(k.add(k.mul(shared, 3), 3), 2); // tritLineOfPair
   Value nibble = moved(lineAt(ofPair), -4 * number, 15);
   return made = k.lookUpOf5Bits(nibble, moved(fifth, 7 - number, -128), table);

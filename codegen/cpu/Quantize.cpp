@@ -23,10 +23,10 @@ static Value absoluteMaximum(KernelBuilder &k, ArrayRef<Value> values) {
   return most;
 }
 
-/// Returns the largest lane of each of up to `lanes` vectors. That of vector i is in the lanes
-/// starting at i * lanes / n, where n is the number of vectors rounded up to a power of two. While
-/// there are several vectors, halves of two are combined into one, so eight vectors take 14 steps
-/// instead of 32.
+/// Returns the largest lane of each of up to `lanes` vectors. The result for vector i is in the lanes
+/// starting at i * lanes / n, where n is the number of vectors rounded up to a power of two. As long as
+/// there are several vectors, the halves of two vectors are combined into one. So eight vectors take 14
+/// steps instead of 32.
 static Value largestOfEach(KernelBuilder &k, SmallVector<Value> vectors) {
   vectors.resize(llvm::PowerOf2Ceil(vectors.size()), vectors.back());
   int64_t width = k.lanes; // adjacent lanes that remain of each source

@@ -33,9 +33,9 @@ struct QuantizedVector {
   mlir::Value scale;           ///< f32, largest magnitude / most
 };
 
-/// Quantises values given as vectors of 16 f32. A scale below `least` is replaced by `least`, and the
-/// codes by 0. If `least` is 0, codes are 0 where `most` / the largest magnitude is infinite. `most`
-/// is the largest code.
+/// Quantises values given as vectors of 16 f32. `most` is the largest code. If the scale is below
+/// `least`, it becomes `least` and the codes become 0. If `least` is 0, codes are 0 if `most` / the
+/// largest magnitude is infinite.
 QuantizedVector quantizeVector(KernelBuilder &k, llvm::ArrayRef<mlir::Value> sixteens, double least,
                                double most = 127);
 

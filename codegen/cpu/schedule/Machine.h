@@ -28,9 +28,9 @@ struct Machine {
 };
 
 /// AMD Zen 5, measured: 0.90 int8 TOPS per thread, with 128 operations per dot and two dots per
-/// cycle; 37 to 42 GB/s per thread (35 without prefetching where it is 40 with it); 113 to 129 GB/s
-/// from L2. Five instructions per cycle and four cycles per group are fitted: a tile of 6 and one of
-/// 2 are no slower than two of 4.
+/// cycle; 37 to 42 GB/s per thread (where prefetching gives 40 GB/s, 35 are reached without it); 113 to
+/// 129 GB/s from L2. Five instructions per cycle and four cycles per group are fitted to measurements: a
+/// tile of 6 and one of 2 are no slower than two of 4.
 inline constexpr Machine kZen5{"amd-zen5", 3.5, 40, 0.93, 48 << 10, 1 << 20, 33, 2, 4, 2, 5, 4};
 
 /// A core of x86-64-v3 with 1 MiB of L2 (Skylake-SP, Zen 4): two of three vector ports multiply,

@@ -18,7 +18,7 @@ using kernel::RowKind;
 
 namespace {
 
-/// Instruction counts per group of 32 k and register of rows, where noted also per token.
+/// Instruction counts per group of 32 k and register of rows. Some are also per token, as noted.
 struct GroupCounts {
   double multiply = 0; ///< per token
   double others = 0;   ///< per token
@@ -220,10 +220,10 @@ int64_t ingot::codegen::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, 
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.xType().getKind()))
     return sums + vectors + 2; // and a broadcast and a temporary of unpacking
-  // f32 sums and the dots of a group, for Q6_K also those of the first half. Then codes, and three more
-  // registers: the nibble mask, a broadcast and a scale. If a dot is more than one instruction, it also
-  // takes the ones, a product and a partial sum. Calibrated with the spills that `matmul-bench --spills`
-  // counts.
+  // Registers hold the f32 sums and the dots of a group, for Q6_K also the dots of the first half. Then
+  // there are codes, and three more registers: the nibble mask, a broadcast and a scale. A dot of more than
+  // one instruction also takes the ones, a product and a partial sum. The numbers are calibrated with the
+  // spills that `matmul-bench --spills` counts.
   int64_t kinds = needsProducts(op) ? 3 : 2;
   if (mayLeaveSums(op, isa))
     kinds = 1;

@@ -25,8 +25,8 @@
 // Tiles that need more registers than the level has spill in the innermost loop (except f32 sums of AVX2, which
 // are needed only once per group). Blocks whose rows of x take more than 3/8 of L2 read them again from memory
 // for every panel. Neither is a candidate. A schedule is chosen by the mean of seconds(T) / bound(T) over steps
-// of 1, 8, 32 and 512 tokens, where bound(T) is the larger of memory at full rate and of multiplications at
-// full rate: taking twice as long as the machine allows counts the same in decode and in prefill.
+// of 1, 8, 32 and 512 tokens. bound(T) is the larger of two times: that of the memory at full rate, and that of the
+// multiplications at full rate. So taking twice as long as the machine allows costs the same in decode and prefill.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -41,7 +41,7 @@ namespace ingot::codegen::cpu {
 
 /// The cost of a launch on one core.
 struct MatmulCost {
-  double coreSeconds = 0; ///< with L2, without memory
+  double coreSeconds = 0; ///< time of the core and L2, without memory
   double memoryBytes = 0; ///< weights, and x if a block is too large
   double boundSeconds = 0;
   double seconds = 0;
