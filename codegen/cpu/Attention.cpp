@@ -87,7 +87,7 @@ private:
   struct Block {
     Value page;     ///< index of its first page
     Value start;    ///< first absolute position
-    Value from, to; ///< range of its pages that some row may see, if only in part
+    Value from, to; ///< range of its pages that some row may see at least in part
     Value unseen;  ///< window: positions of the block before the first visible one; may be negative
     Value written; ///< end of the positions that some row may see; may be past the block's end
     Value seesAll; ///< i1: whether all rows see all of it
@@ -151,7 +151,7 @@ private:
       pages /= 2;
     return pages;
   }
-  /// for units of `pages` pages of the block: body(first page)
+  /// Calls body(first page, carried values) for each unit of `pages` pages of the block.
   Values forEachUnit(const Block &block, int64_t pages, ValueRange init,
                      KernelBuilder::CarriedBody body) {
     Value from = k.sub(block.from, k.remUnsigned(block.from, pages));
@@ -213,7 +213,7 @@ private:
                       Values ones;
                       for (int64_t r = 0; r < count; ++r)
                         ones.push_back(k.loadSplat(f32x16, k.at(qD, (r * shape.qStride + u) * 4)));
-                      // Page by page, because the sums leave few registers free.
+                      // K is loaded page by page, because the sums leave few registers free.
                       for (int64_t page = 0; page < pages; ++page) {
                         for (int64_t line = 0; line < lineBytes; line += 64)
                           k.prefetch(k.at(k.at(next[page], byte), u * lineBytes + line));
@@ -383,7 +383,7 @@ private:
       Value values = valuesOf(pageOf(index));
       Value next = valuesOf(pageOf(k.add(index, kPagesOfBlock)));
       Value scales = isInt4() ? scalesOfValues(pageOf(index)) : Value();
-      // Positions that no row may see are not read: they may hold anything, and 0 times NaN is NaN.
+      // Positions that no row may see are not read. They may hold NaN, and 0 times NaN is NaN.
       Value begin = k.word(0);
       if (window)
         begin = k.maxSigned(k.sub(block.unseen, first), begin);

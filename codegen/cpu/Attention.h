@@ -14,19 +14,19 @@
 //   y = o / l
 //
 // Why tiles are 12 rows by 2 vectors: a vector of an f16 cache is widened once and then used for 12
-// products. A tile with fewer rows has more vectors, and widens each of them once, too. Why blocks
-// are four pages: a softmax is a chain of 30 dependent instructions at any width, and o is rescaled
-// once per block.
+// products. A tile with fewer rows has more vectors, and also widens each of them only once. Why
+// blocks are four pages: a softmax is a chain of 30 dependent instructions at any width, and o is
+// rescaled once per block.
 //
 // Why a token's bits are batch-invariant: blocks start at multiples of 128 in every chunk. A row's
-// numbers come from its own q, m, l and o only. A block (or a part of one) that is masked for a row
+// numbers come from its own q, m, l and o only. If a block, or a part of it, is masked for a row, it
 // changes nothing: m' = m, a = 2^0 = 1, P = 0. m starts at a finite number, so a masked first block
-// does not produce NaN. Positions that no row of the item may see may hold NaN: their scores are
+// does not produce NaN. Positions that no row of the item may see may hold NaN. Their scores are
 // replaced, and V is only read starting at the first visible position.
 //
 // bf16: one 64-byte load holds 32 numbers, the even ones in the lower halves. They are split by a
-// shift and a mask rather than widened, so scores come as (even, odd) positions. Where head_dim is
-// a multiple of 32, o is kept as (even, odd) elements until the end.
+// shift and a mask rather than widened, so scores come as (even, odd) positions. If head_dim is a
+// multiple of 32, o is kept as (even, odd) elements until the end.
 //
 // Scratch of an item:  q[rows][Dq] | o[rows][chunks*16] | l[rows][16] | m[rows+16] | S,
 // P[tile][128] | a[16]

@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// Registers per row of a tile: they hold positions for scores, elements for sums.
+  /// Registers per row of a tile. Their lanes are positions for scores, and elements of o for sums.
   static constexpr int64_t kTileVectors = 4;
 
   Value qAt(Value row) { return scratch(shape.q, row, shape.qStride); }
@@ -132,8 +132,9 @@ private:
       k.store(scalesOfValues(next), k.at(ahead, 24));
     });
   }
-  /// Prefetches the next block, in pieces (K or V of a page) that are divided among the tiles of the
-  /// block. Issued all at once, the prefetches would wait for each other, and the tile for them.
+  /// Prefetches the tile's share of the next block, whose pieces (K or V of a page) are divided among
+  /// the tiles of this block. If one tile issued all prefetches, they would wait for each other, and the
+  /// tile would wait for them.
   void prefetchShare(Value tile) {
     Value from = k.mul(tile, piecesOfTile);
     Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
@@ -351,7 +352,7 @@ private:
           twice.push_back(i % k.lanes);
         widest = shuffle(k, widest, widest, twice);
       }
-      // The weights of a row depend on nothing else.
+      // The weights of a row depend only on its scores and on this number.
       k.store(k.fsub(widest, k.splat(f32x16, std::log2(255.0) * kUnit)),
               scratch(shape.lowered + int64_t(r) * kVectorBytes), 64);
       all = shuffle(k, all, widest, insert);
@@ -461,8 +462,8 @@ private:
   int64_t unit;       ///< positions of a register tile
   int64_t perSixteen; ///< registers per vector of 16
   Value piecesOfTile; ///< pieces of the next block that a tile prefetches
-  Value blockStart, units,
-      pages; ///< of the block: its first position, its units and pages with written positions
+  /// Of the block: its first position, and its numbers of units and pages with written positions.
+  Value blockStart, units, pages;
   Value tokenBase, tokenStride; ///< of the block: byte offset of a token's L and 1 / s_V
 };
 

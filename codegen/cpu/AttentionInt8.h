@@ -35,9 +35,10 @@
 // Why bits are batch-invariant: a row's numbers come from its own q, m, l and o and from positions
 // that it may see. A block that some token of the item may see only in part has L and 1 / s_V for
 // each token. They are -1e30 and 0 at positions that the token may not see, so u is 0 there and
-// nothing is added. A block that is masked entirely for a row changes nothing in it: b = 0 and a = 1,
-// or, if the row has seen nothing yet, a = 0 later multiplies what the block left in o. Integers are
-// exact and f32 operations have the same order at every ISA level, so the bits are equal.
+// nothing is added. A block that is masked entirely for a row changes nothing in it: b = 0 and a = 1.
+// If the row has not seen any position yet, the block may leave numbers in o, but the first
+// visible block multiplies them by a = 0. Integers are exact and f32 operations have the same order at
+// every ISA level, so the bits are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // One item is (tile of query tokens, KV head). Its rows are the tile's tokens x the query heads of
 // the group: row = token * group + head. This class holds the code that the generators for floats
-// (Attention.h) and for int8 (AttentionInt8.h) share: it finds an item, its queries and its pages,
-// says which positions it may see, and starts and finishes its rows.
+// (Attention.h) and for int8 (AttentionInt8.h) share. This code finds an item, its queries and its
+// pages, determines which positions it may see, and starts and finishes its rows.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- CausalConv.cpp - kernel.causal_conv: depthwise convolution over past rows ---===//
 //
-// A work item is a sequence's tokens of this step (a span) times a block of channels. The item that
-// writes a snapshot of the state is therefore the one that has read the snapshot before it:
+// A work item is a sequence's tokens of this step (a span) times a block of channels. Therefore the
+// same item reads the snapshot that the span begins with and writes the later ones:
 //
 //   scratch   the taps - 1 rows before the span, of these channels        copied, since the
 //             from the slot that the span begins with, or zeros           slot may be written

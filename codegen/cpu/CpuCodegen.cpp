@@ -166,7 +166,7 @@ FailureOr<std::vector<char>> ingot::codegen::cpu::compileKernels(ArrayRef<kernel
   std::vector<Job> jobs; // kernels that are not in the cache
   for (size_t i = 0; i < kernels.size(); ++i) {
     kernel::FuncOp kernel = kernels[i];
-    // Without AMX instructions, a kernel is the same as at avx512, also in the cache.
+    // A kernel that does not use AMX is compiled for avx512, so both levels share one object in the cache.
     const Isa &own = isa.amx && !isa.emulated && !gainsFromAmx(kernel) ? kAvx512 : isa;
     std::string level = ("cpu:" + llvm::Twine(own.name) + " " + own.cpu + " " + own.features).str();
     std::vector<std::string> key{std::move(level), textOf(kernel)};

@@ -4,8 +4,8 @@
 //   kernel.func ──emit──▶ …                                              ──▶ .o ─┴─lld──▶ .so
 //
 // The object is position-independent, has no undefined symbols, no relocations and no
-// writable data, and exports each kernel by its name: runtime/engine/CodeImage.h maps it.
-// Each kernel is compiled on its own, in contexts that one thread owns, so threads share nothing.
+// writable data, and exports each kernel by its name. runtime/engine/CodeImage.h maps it.
+// Each kernel is compiled separately. Each thread has its own MLIR context, so threads share nothing.
 // The same kernels give the same bytes with any number of threads.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -32,8 +32,8 @@ struct CodegenOptions {
   /// A thread calls this with the name of the kernel that it starts to compile, or with an empty name when it
   /// is done.
   std::function<void(llvm::StringRef)> underWay = {};
-  ObjectCache *cache =
-      nullptr; ///< of objects, one per kernel; linking is never cached; may be null
+  /// Holds one object per kernel; linking is never cached. May be null.
+  ObjectCache *cache = nullptr;
 };
 
 /// Returns the limits under which a CPU runs the kernel, or the reason why it cannot.
@@ -45,7 +45,7 @@ mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp>
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
 
-/// Returns whether any kernel has other code at level amx than at avx512.
+/// Returns whether the code of any kernel at level amx differs from its code at avx512.
 bool gainFromAmx(llvm::ArrayRef<kernel::FuncOp> kernels);
 
 /// Stages of a kernel that can be printed: the generated MLIR, LLVM IR after optimisation, assembly.

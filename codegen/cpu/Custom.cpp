@@ -1,9 +1,14 @@
 //===- Custom.cpp - kernel.custom: a body of MLIR, called for each row -----===//
 //
 // The text of a custom kernel holds one func.func that is not private. Its arguments are the lm op's operands,
-// in that order, then the op's results. For activations [n, width] it is this token's row, and for a vector the
-// whole vector (both memref<?xf32>); for an operand of the type `batch` it is the token's position (i64); for a
-// state its values (memref<?xf32>), which the body updates in place.
+// in that order, then the op's results:
+//
+//   activations [n, width]     the row of this token (memref<?xf32>)
+//   vector                     the whole vector (memref<?xf32>)
+//   operand of type `batch`    the position of this token (i64)
+//   state                      the values of the state (memref<?xf32>), which the body updates in place
+//
+// The body is called as follows:
 //
 //   each token        row(x, w, position, y)
 //   each span         the snapshot that it begins with, or zeros, is copied to scratch memory;

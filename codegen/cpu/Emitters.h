@@ -1,6 +1,6 @@
 //===- Emitters.h - One generator per op that anchors a kernel -------------===//
 //
-// Each emits the body of one kernel at the builder's insertion point: a loop over
+// Each emitter emits the body of one kernel at the builder's insertion point: a loop over
 // the work items begin, begin+step, … < end. Emitters report unsupported cases as an
 // error of the op.
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,8 @@ mlir::LogicalResult emitCombine(KernelBuilder &k, kernel::CombineOp op);
 /// kernel.panel_maxima and kernel.argmax may consume fused values, and only if there is one segment.
 kernel::KernelShape matmulShape(kernel::MatmulOp op);
 
-/// These return the bytes of the thread's scratch memory that the emitted code uses, enough for every ISA level.
+/// The functions ...ScratchBytes return the bytes of the thread's scratch memory that the emitted code uses,
+/// enough for every ISA level.
 int64_t matmulScratchBytes(kernel::MatmulOp op);
 /// Returns whether AMX multiplies any of the weights at this level.
 bool usesAmx(kernel::MatmulOp op, const Isa &isa);

@@ -161,7 +161,7 @@ private:
                        : k.fmax(k.fadd(best[0], best[1]), lowest);
       k.store(rank, element(place.groups, group));
     });
-    // The best groups are set to infinity, one after another. The experts of the others get kOut.
+    // The ranks of the best groups are set to infinity, one after another. Experts of other groups get kOut.
     Value taken = k.splat(k.f32, -kOut);
     k.loop(0, int64_t(op.getUsedGroups()), 1, [&](Value) {
       Values best =

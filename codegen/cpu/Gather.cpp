@@ -42,7 +42,8 @@ public:
           k.at(k.operand(op.getOutput()), k.mul(token, op.getOutput().getType().rowBytes()));
       int64_t padded = roundUp(layout.k, kPanelRows);
       if (format.isFloat()) {
-        emitPadding(out, padded); // first: its vectors may cover values, written next
+        // Padding comes first, since its vectors may cover values, which are written next.
+        emitPadding(out, padded);
         emitFloats(k.at(panel, k.mul(row, format.id == WeightFormat::F16 ? 2 : 4)), out);
       } else if (format.isScaledFloat()) {
         emitPadding(out, padded);

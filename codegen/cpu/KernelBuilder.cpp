@@ -319,7 +319,7 @@ Value KernelBuilder::lookUp(Value codes, llvm::ArrayRef<uint8_t> table) {
   auto type = cast<VectorType>(codes.getType());
   const int64_t count = type.getNumElements();
   assert((count == 16 || count == 32 || count == 64) && "vpshufb has no such width");
-  if (isa.emulated && count == 64) { // two of 32: AVX2 is available
+  if (isa.emulated && count == 64) { // split into two of 32, since the machine has at least AVX2
     llvm::SmallVector<int64_t> all(count);
     std::iota(all.begin(), all.end(), 0);
     Value low = lookUp(slice(codes, 0, 32), table), high = lookUp(slice(codes, 32, 32), table);

@@ -49,7 +49,7 @@ public:
   //===--- The call ---------------------------------------------------------===//
 
   Value begin, end, step; ///< of the work items
-  Value ahead;            ///< as in the ABI
+  Value ahead;            ///< the ABI's prefetch distance (KernelAbi.h)
   Value scratch, batch;   ///< pointers
 
   /// Returns the base address of the memory of an operand of an op of the kernel.
@@ -128,7 +128,8 @@ public:
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
   /// Byte by byte: table[code], for codes below 16 (vpshufb). `codes` is 16 bytes or a register.
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
-  /// Byte by byte: a look-up in a table of 32 bytes. Bit 7 of `fifth`, whose other bits are 0, is an index's fifth bit.
+  /// Byte by byte: a look-up in a table of 32 bytes. An index's lower four bits are in `nibbles`. Its fifth bit is
+  /// bit 7 of `fifth`, whose other bits are 0.
   Value lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table);
   /// Lane by lane: the sum of both products of s16 (vpmaddwd).
   Value dotPairs(Value a, Value c);

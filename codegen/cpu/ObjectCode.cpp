@@ -30,7 +30,7 @@ static bool hasBodies(ModuleOp module) {
 }
 
 static LogicalResult lowerToLlvm(ModuleOp module) {
-  // exp and similar functions become explicit polynomials: the same bits everywhere, and no libm.
+  // exp and similar functions become explicit polynomials, which give the same bits everywhere and need no libm.
   RewritePatternSet patterns(module.getContext());
   populateIngotMathPatterns(patterns);
   walkAndApplyPatterns(module, std::move(patterns));

@@ -215,8 +215,8 @@ private:
     return x;
   }
 
-  /// Pairs (2i, 2i+1) never straddle a vector. A vector takes 8 cosines, each twice; a shuffle
-  /// gives the other element of the pair; the sign of the sine provides the minus in a'.
+  /// Rotates pairs (2i, 2i+1), which never straddle two vectors. A vector takes 8 cosines, each twice. A
+  /// shuffle gives the other element of each pair. The sign of the sine provides the minus in a'.
   Values rotateInterleaved(Values x) {
     int64_t half = rotary / 2;
     SmallVector<int64_t> twice, swapped;
@@ -324,8 +324,8 @@ private:
     }
   }
 
-  /// Each element is a byte of a dword that other positions share, maybe those of another thread. Only
-  /// that byte is written.
+  /// Each element is a byte of a dword. Other positions have the other bytes, and another thread may be
+  /// writing them, so only that byte is written.
   void storeBytesOfV(ArrayRef<Value> codes, Value to, Value slot) {
     Value place = k.remUnsigned(slot, 4);
     to = k.at(to, k.mul(k.sub(slot, place), headDim));
@@ -378,7 +378,7 @@ LogicalResult ingot::codegen::cpu::emitRopeAppend(KernelBuilder &k, kernel::Rope
   return success();
 }
 
-/// One head, and room for a vector after it.
+/// Room for one head and for a vector after it.
 int64_t ingot::codegen::cpu::ropeAppendScratchBytes(kernel::RopeAppendOp op) {
   return (roundUp(op.getKv().getType().getHeadDim(), kRowLanes) + kRowLanes) * 4;
 }

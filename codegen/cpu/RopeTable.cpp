@@ -1,6 +1,6 @@
 //===- RopeTable.cpp - kernel.rope_table: cosines and sines of a step -----===//
 //
-// Written once per step and read by every layer:
+// The table is written once per step and read by every layer:
 //
 //   row t:  cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 … to a multiple of 32
 //

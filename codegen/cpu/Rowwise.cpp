@@ -1,6 +1,6 @@
 //===- Rowwise.cpp - kernel.rowwise: elementwise rows with statistics -----===//
 //
-// A row is walked once for each kernel.row_stat and once more to store:
+// The kernel passes over a row once for each kernel.row_stat and once more to store:
 //
 //   pass 1   sum += x*x          16 partial sums: lane j takes elements j, j+16, …
 //   (once)   inv = 1/sqrt(mean)  values that depend on statistics only are scalars

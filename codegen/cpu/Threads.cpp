@@ -1,6 +1,7 @@
 //===- Threads.cpp - See Threads.h ----------------------------------------===//
 //
-// Compiled with exceptions, unlike the other files: std::jthread throws if there is no thread.
+// Unlike the other files, this one is compiled with exceptions, since std::jthread throws if the system
+// cannot start a thread.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/Threads.h"
 
