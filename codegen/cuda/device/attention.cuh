@@ -1,8 +1,8 @@
 //===- attention.cuh - Paged attention over KV tiles -------------------------===//
 //
 // The rows of a block are the tokens of an attention tile x the query heads that share a KV head:
-// row = token * group + head. A warp takes 16 rows and a *KV tile* (`Span`) of 64 positions (two
-// pages) at a fixed absolute place. Four KV tiles at a fixed absolute place are a *KV chunk* (`run`):
+// row = token * group + head. A warp takes 16 rows and a *KV tile* of 64 positions (two pages) that
+// starts at a multiple of 64. Four KV tiles that start at a multiple of 256 are a *KV chunk*:
 //
 //   S = q K^T            mma, q rounded to bf16
 //   m = max S, p = 2^(S - m), l = Σ p, o = p V           a KV tile is independent of the others
