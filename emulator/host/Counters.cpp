@@ -1,7 +1,7 @@
 //===- Counters.cpp - Atomics; ordering of blocks and launches ---------------===//
 //
-// Between blocks the checks are coarse: a block's release publishes all of its writes, and after an acquire a
-// block may read the writes of such blocks.
+// Between blocks the checks are coarse. A block's release publishes all of its writes. After any acquire a
+// block may read the writes of all blocks that have done a release.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
 #include "emulator/host/Scheduler.h"

@@ -161,7 +161,7 @@ struct Options {
   int workers = 1;
   uint32_t seed = 0;    ///< selects another schedule: next thread, order in which copies complete,
                         ///< order of blocks
-  bool checked = false; ///< the kernels were compiled with the hooks; requires all of them to be
+  bool checked = false; ///< all kernels that the device will run were compiled with the hooks
   int arch = 90;        ///< 80, 89, 90, 100, 120: determines the limits of a launch
 };
 
@@ -169,8 +169,8 @@ class Device {
 public:
   virtual ~Device() = default;
 
-  /// Allocates `bytes` of memory, 256-byte aligned, all zero but "never written" for the checks. A constant
-  /// buffer can be written only by upload. E0720 (exit code 4) if the system has no memory.
+  /// Allocates `bytes` of memory, 256-byte aligned. It is zero, but the checks treat it as never written. A
+  /// constant buffer can be written only by upload. E0720 (exit code 4) if the system has no memory.
   virtual Result<void *> allocate(size_t bytes, const std::string &name, bool constant = false) = 0;
   /// Requires that `address` came from allocate and that no launch is running.
   virtual void free(void *address) = 0;
@@ -180,8 +180,8 @@ public:
   /// Device to host. Device addresses are host addresses here.
   virtual void download(void *to, const void *from, size_t bytes) const = 0;
 
-  /// Runs a launch to completion. E0721 (exit code 4): the launch exceeds the limits of `arch`; E0722 (exit
-  /// code 70): it broke a rule; the error text has its first finding, and findings() has all.
+  /// Runs a launch to completion. E0721 (exit code 4): the launch exceeds the limits of `arch`. E0722 (exit
+  /// code 70): the kernel broke a rule. The error text has the first finding, and findings() has all.
   virtual Result<void> launch(const Launch &launch) = 0;
   /// Declares all launches so far complete: a later programmatic launch need not wait for them.
   virtual void synchronize() = 0;

@@ -7,7 +7,7 @@ constexpr size_t kPage = 4096; ///< guard pages between buffers: an access past 
                                ///< buffer
 
 void *GlobalMemory::allocate(size_t bytes, const std::string &name, bool constant) {
-  // Probed separately, because the caller reports a failure.
+  // LazyArray aborts if there is no memory. The caller must report that instead, so it is tried here first.
   void *probe = mmap(nullptr, bytes + 3 * kPage, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED)

@@ -6,8 +6,8 @@
 // of another version fails to load.
 //
 // An operation that may have to wait returns a Switch: the stack to continue on. The switch itself (switchTo)
-// is inlined at the call in the kernel. In a called function, the resumed thread would return into another
-// thread's call chain and mispredict every return.
+// is inlined at the call in the kernel. If it were in a called function, the resumed thread would return into
+// another thread's call chain, and the CPU would mispredict every return.
 //
 // x86-64 only.
 //===----------------------------------------------------------------------===//

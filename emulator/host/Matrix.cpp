@@ -70,8 +70,9 @@ constexpr u32 kMostColumns = 32; ///< tiles of 8 columns, as mma_tile asserts
 
 template <emu::Product Kind> void multiplyWarp(const Fiber *lanes, u32 m, u32 n) {
   constexpr int kSteps = 8 * valuesPerWord(Kind);
-  // Not on the stack, which is that of a kernel thread, and not directly thread_local: a library that is
-  // opened at run time has less than 2 KB of static TLS.
+  // The columns are not on the stack, since that is the small stack of a kernel thread. They are allocated
+  // rather than thread_local themselves, since a library that is opened at run time has less than 2 KB of
+  // static TLS.
   struct Columns {
     Eight tiles[kMostColumns][kSteps];
   };

@@ -1,8 +1,9 @@
 //===- Mbarrier.cpp - mbarriers, and copies that complete on them ------------===//
 //
-// A bulk or tensor copy completes when no thread can run, oldest first (with a seed: sometimes at once,
-// otherwise in any order). Until then its destination is NaN, and for the race checks an engine is writing
-// it; only a wait on its mbarrier orders that write before other accesses.
+// A bulk or tensor copy completes only when no thread can run. The oldest copy completes first. (With a
+// seed, a copy sometimes completes at once, and the others in any order.) Until then its destination is NaN,
+// and for the race checks an engine is writing it. Only a wait on its mbarrier orders that write before other
+// accesses.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/Races.h"
 #include "emulator/host/Scheduler.h"
@@ -14,7 +15,7 @@
 namespace ingot::emulator {
 namespace {
 
-/// The source for memory that was never written.
+/// Replaces the source of a copy that would read memory that was never written.
 const char kNever[16] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 Mbarrier *findMbarrier(Cluster &cluster, u32 place) {
@@ -100,7 +101,7 @@ void landAt(Cluster &cluster, size_t index, bool nobodyRuns) {
   if (cluster.launch->checked)
     bar->current[load.engine] = std::max(bar->current[load.engine], load.clock);
   bar->bytes -= load.bytes;
-  // Announcing bytes later is allowed, but if no thread runs, none can.
+  // A thread may announce the bytes after they arrive, but not if no thread can run.
   if (bar->bytes < 0 && nobodyRuns) {
     report(any, Rule::Mbarrier,
            std::to_string(-bar->bytes) + " bytes arrive that no expect_tx announced", load.where);

@@ -27,7 +27,7 @@ void mergeRow(Cluster &cluster, u32 *into, const u32 *from);
 void join(Fiber *const *set, size_t count, const u32 *more);
 /// Merges the fiber's knowledge and own clock into `row`; its later accesses are not covered.
 void publish(Fiber &fiber, u32 *row);
-/// Merges into `reads` that the fiber's reads so far are done, and the reads it knows to be done.
+/// Merges into `reads` the fiber's own reads so far, and the reads of others that it knows to be done.
 void publishReads(Fiber &fiber, std::vector<u32> &reads);
 /// Merges knowledge of completed reads; both vectors grow as needed.
 void mergeReads(std::vector<u32> &into, const std::vector<u32> &from);

@@ -306,7 +306,7 @@ Outcome runCluster(Cluster &cluster) {
   return Outcome::Ended;
 }
 
-void abandon(Cluster &cluster) { // all stacks start afresh: their frames are lost
+void abandon(Cluster &cluster) { // the frames on the stacks are lost; all stacks start afresh
   for (Block &block : cluster.blocks)
     for (Fiber &fiber : block.fibers) {
       fiber.stackPointer = nullptr;

@@ -27,12 +27,12 @@ void startCluster(Cluster &cluster, LaunchState &launch, u64 clusterIndex);
 enum class Outcome { Ended, Spinning };
 /// Runs until all threads have ended, or only spin on memory that other clusters write.
 Outcome runCluster(Cluster &cluster);
-/// For spinning clusters that will never be woken.
+/// Drops the fibers of a cluster that was aborted, or that spins and will never be woken.
 void abandon(Cluster &cluster);
 
 /// Completes one bulk copy. Returns false if none is in flight. (Mbarrier.cpp)
 bool landOne(Cluster &cluster, bool nobodyRuns);
-/// Called when all threads have ended: no copy may be in flight. (Mbarrier.cpp)
+/// Called when all threads have ended. Reports copies that are still in flight. (Mbarrier.cpp)
 void finishLoads(Cluster &cluster);
 /// Called when all participants have arrived. (WarpOps.cpp)
 void releaseBarrier(Barrier &barrier);

@@ -96,7 +96,7 @@ void Workers::runInTurn(Worker &worker, LaunchState &launch) {
     }
 }
 
-/// Keeps all clusters alive at once; runs each until it can only spin.
+/// Keeps all clusters of this worker alive at once, and runs each in turn until it can only spin.
 void Workers::runResident(Worker &worker, u32 index, LaunchState &launch) {
   std::vector<Cluster *> live;
   for (u64 i = index; i < clusterCount(*launch.spec); i += workers.size()) {

@@ -1,7 +1,7 @@
 //===- numbers.cuh - bf16, f16, fp8 and packed pairs in integer arithmetic -===//
 //
-// The same bits as the instructions of the GPU, canonical NaN included; tests cover all
-// 16-bit values.
+// These functions give the same bits as the instructions of the GPU, canonical NaN included. Tests
+// cover all 16-bit values.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -9,7 +9,7 @@ DEVICE float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c)
 DEVICE float div_f32(float a, float b) { return a / b; }
 DEVICE float sqrt_f32(float v) { return __builtin_sqrtf(v); }
 DEVICE float abs_f32(float v) { return __builtin_fabsf(v); }
-/// The other operand if one is NaN.
+/// min_f32 and max_f32 return the other operand if one is NaN.
 DEVICE float min_f32(float a, float b) { return b < a || a != a ? b : a; }
 DEVICE float max_f32(float a, float b) { return b > a || a != a ? b : a; }
 
@@ -55,8 +55,8 @@ DEVICE float roundToOdd(double v) {
     bits--;
   return as_f32(bits | 1u);
 }
-/// a * b + c with one rounding to bf16. The product of two bf16 is exact in f64; if the sum is not,
-/// it is rounded to odd.
+/// a * b + c with one rounding to bf16. The product of two bf16 is exact in f64. If the sum is not exact,
+/// it is first rounded to odd.
 DEVICE u16 bf16Fma(float a, float b, float c) {
   const double product = (double)a * b, sum = product + c;
   const double part = sum - product;
@@ -84,7 +84,7 @@ DEVICE u32 bf16x2_add(u32 a, u32 b) {
 DEVICE u32 bf16x2_sub(u32 a, u32 b) {
   return pack_bf16(bf16_lo(a) - bf16_lo(b), bf16_hi(a) - bf16_hi(b));
 }
-DEVICE u32 bf16x2_mul(u32 a, u32 b) { // a product may be subnormal in f32: rounded to odd there
+DEVICE u32 bf16x2_mul(u32 a, u32 b) { // rounds to odd, since a product may be subnormal in f32
   return pack_bf16(emu::roundToOdd((double)bf16_lo(a) * bf16_lo(b)),
                    emu::roundToOdd((double)bf16_hi(a) * bf16_hi(b)));
 }
@@ -111,7 +111,7 @@ DEVICE i32 dot4(u32 a, u32 b, i32 sum) {
   return sum;
 }
 
-// Not the bits of the special function unit, but within its error.
+// Does not give the bits of the special function unit, but is within its error.
 DEVICE float exp2_fast(float v) {
   if (!(v > -126.0f)) // subnormal results are 0
     return v == v ? 0.0f : v;

@@ -40,7 +40,8 @@ DEVICE u32 warp_ballot(bool value, INGOT_SITE) {
 DEVICE bool warp_any(bool value, INGOT_SITE) { return emu::voted(value, emu::Vote::Any, site); }
 DEVICE bool warp_all(bool value, INGOT_SITE) { return emu::voted(value, emu::Vote::All, site); }
 
-// A butterfly in one synchronisation instead of five: decode kernels spend their time in it.
+// A whole butterfly takes one synchronisation instead of five, because decode kernels spend much of
+// their time in reductions.
 template <int First = 16, int Last = 1> DEVICE float warp_sum(float value, INGOT_SITE) {
   emu::switchTo(emu::reduce(&value, emu::Reduction::SumF32, First, Last, site));
   return value;
