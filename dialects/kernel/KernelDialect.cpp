@@ -34,7 +34,7 @@ llvm::raw_ostream &ingot::operator<<(llvm::raw_ostream &out, KvFormat format) {
 }
 
 namespace {
-/// Keeps constants made by folding inside the regions of ops: canonicalize would otherwise hoist them into
+/// Keeps constants that folding creates inside the regions of ops. Canonicalize would otherwise hoist them into
 /// the kernel's body, which may hold only launches, producers and consumers.
 struct KernelFoldInterface : DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;

@@ -1,5 +1,5 @@
 //===- KernelInterfaces.td - The interface of ops that anchor a kernel -----===//
-// Kept apart from the ops because mlir-tblgen generates code for all interfaces of a file.
+// The interface has a file of its own because mlir-tblgen generates code for all interfaces of a file.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_KERNELINTERFACES_TD
 #define INGOT_DIALECTS_KERNEL_KERNELINTERFACES_TD
@@ -9,9 +9,9 @@ include "mlir/IR/OpBase.td"
 def Kernel_LaunchInterface : OpInterface<"LaunchInterface"> {
   let cppNamespace = "::ingot::kernel";
   let description = [{
-    The properties of the op that anchors a kernel.func. Planning, cost models and the engine's launch table use them
-    and know no op by name. Reads and writes are declared on the operands (`MemRead`, `MemWrite`). By default an op
-    has one work item per token and is bound by memory, not by arithmetic.
+    The properties of the op that anchors a kernel.func. Planning, cost models and the engine's launch table use these
+    properties instead of the names of ops. Reads and writes are declared on the operands (`MemRead`, `MemWrite`). By
+    default an op has one work item per token and is bound by memory, not by arithmetic.
   }];
   let methods = [
     InterfaceMethod<"The operand that a producer in the same kernel may compute; null if there is none.",

@@ -14,7 +14,7 @@ constexpr int64_t kConvChannels = 128;
 struct WorkItems {
   enum Base { Constant, Tokens, Rows, Tiles, Spans } base;
   int64_t factor;
-  bool cyclic; ///< items have unequal cost: threads take every n-th
+  bool cyclic; ///< items have unequal costs, so each of n threads takes every n-th item
 };
 
 /// How a kernel uses the argument for an operand.
@@ -28,9 +28,9 @@ struct KernelShape {
   std::string
       refused; ///< why there is no code for the kernel, as a verb phrase about the anchor; empty if
                ///< there is
-  /// The largest number of tokens (or logits rows) of a step for which it pays off as one launch.
+  /// The largest number of tokens (or logits rows) of a step for which one launch pays off.
   int64_t mostUnits = std::numeric_limits<int64_t>::max();
-  int64_t workspaceBytes = 0; ///< memory it needs in addition to its operands
+  int64_t workspaceBytes = 0; ///< memory that the kernel needs in addition to its operands
 };
 
 } // namespace ingot::kernel

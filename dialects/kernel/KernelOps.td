@@ -1,10 +1,10 @@
 //===- KernelOps.td - The kernel dialect: what one launch computes --------===//
 //
-// A kernel.func is one launch: a tree of ops around one anchor, whose family has a
-// generator per target. Operands are memory: activation buffers, packed weights,
-// states. Layouts are those of runtime/formats/PanelLayout.h, work items those of
-// runtime/abi/KernelAbi.h. Regions hold scalar f32 arith/math ops (and row_stat)
-// that a shared walker emits for each target.
+// A kernel.func is one launch: a tree of ops around one anchor. Each target has one
+// generator for each family of anchors. Operands are memory: activation buffers,
+// packed weights, states. runtime/formats/PanelLayout.h defines the layouts, and
+// runtime/abi/KernelAbi.h defines work items. Regions hold scalar f32 arith/math ops
+// (and row_stat) that a shared walker emits for each target.
 //
 // This file includes all families of ops, for the dialect's documentation. C++ sources include only the families
 // that they use (ops/*.h).

@@ -39,8 +39,8 @@ def Kernel_FusedType : TypeDef<Kernel_Dialect, "Fused"> {
   let mnemonic = "fused";
   let summary = "rows that never reach memory: `!kernel.fused<576, bf16>` is what a producer hands the kernel's anchor";
   let description = [{
-    A fused value: the values are bit for bit those that rows of that kind would hold. The kernel variant decides how
-    many of them exist at a time.
+    A fused value has, bit for bit, the values that rows of that kind would hold in memory. The kernel variant
+    determines how many of the rows exist at a time.
   }];
   let parameters = (ins "int64_t":$n, EnumParameter<Kernel_RowKind>:$kind);
   let assemblyFormat = "`<` $n `,` $kind `>`";
@@ -49,10 +49,11 @@ def Kernel_KvPoolType : TypeDef<Kernel_Dialect, "KvPool"> {
   let mnemonic = "kv_pool";
   let summary = "the paged KV pool of one layer: `!kernel.kv_pool<3, 64, bf16>`";
   let description = [{
-    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. fp8 elements are E4M3 codes. All codes are
-    followed by f32 scales, one for each vector: those of k[kvHeads][pageTokens], then those of v. A value is
-    code * scale; the scale is the vector's largest magnitude / 448 (1 for a vector that is almost zero). int8 exists
-    on CPUs only. Its scales are in the same place; KernelAbi.h describes the layout of its codes.
+    A page holds k[kvHeads][pageTokens][headDim] and v of the same shape. In the format fp8, elements are E4M3 codes.
+    After all codes of the page come f32 scales, one for each vector: first the scales of k[kvHeads][pageTokens], then
+    those of v. A value is code * scale; the scale is the vector's largest magnitude / 448 (1 for a vector that is
+    almost zero). The format int8 exists on CPUs only. Its scales are in the same place as those of fp8; KernelAbi.h
+    describes the layout of its codes.
   }];
   let parameters = (ins "int64_t":$kvHeads, "int64_t":$headDim, "::ingot::KvFormat":$format);
   let assemblyFormat = "`<` $kvHeads `,` $headDim `,` $format `>`";
@@ -67,7 +68,8 @@ def Kernel_FixedStateType : TypeDef<Kernel_Dialect, "FixedState"> {
   let description = [{
     Slot i begins `i * slotBytes` bytes after the base; runtime/formats/FixedState.h describes its streams. The batch
     (Batch.h) lists the slots that a step uses: for each sequence with tokens, the slot of the snapshot that it starts
-    from, and the slots for the snapshots after some of its tokens. One of these may be the slot that it reads.
+    from, and the slots for the snapshots after some of its tokens. One of the written slots may be the slot that the
+    sequence reads.
   }];
   let parameters = (ins "::ingot::lm::FixedAttr":$layout);
   let assemblyFormat = "`<` qualified($layout) `>`";

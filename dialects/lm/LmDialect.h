@@ -40,18 +40,19 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
                                      mlir::Float32Type::get(context));
 }
-/// The rows that a weight's `source` refers to, part by part: just a name means a whole tensor.
+/// The rows that a weight's `source` refers to, part by part. A source that is just a name means a whole tensor.
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
 /// The `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
-/// The layer kind's argument from which a state value derives: ops take a state and return the next one.
+/// The argument of the layer kind from which a state value derives. Ops take a state and return its successor,
+/// so the chain of these ops leads to the argument.
 mlir::BlockArgument stateArgumentOf(mlir::Value state);
 /// Whether the op is any kind of norm of whole rows (not of heads): one operand of rows, then vectors.
 bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";
 
-/// Checks that `value` is activations of shape ?xn, f32; else emits an error at `op` that calls it `what`.
+/// Checks that `value` is an activation tensor ?xn of f32. Otherwise emits an error at `op` that names it `what`.
 mlir::LogicalResult expectRows(mlir::Operation *op, mlir::Value value, llvm::StringRef what);
 /// Checks that the weight is a floating-point vector of n values.
 mlir::LogicalResult expectVector(mlir::Operation *op, WeightType weight, int64_t n,

@@ -1,5 +1,5 @@
 //===- LmEnums.td - Enumerations of the lm dialect ---------------===//
-// Kept apart from the ops because mlir-tblgen generates code for every enumeration that it sees.
+// The enumerations have a file of their own because mlir-tblgen generates code for every enumeration that it sees.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_LM_LMENUMS_TD
 #define INGOT_DIALECTS_LM_LMENUMS_TD
@@ -50,8 +50,8 @@ def Lm_RouteNormEnum : I32EnumAttr<"RouteNorm", "how the weights of the chosen e
   let cppNamespace = "::ingot::lm";
   let genSpecializedAttr = 0; // LmTypes.td: it is printed as a keyword
 }
-def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // its best expert
-def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best
+def Lm_GroupMax : I32EnumAttrCase<"Max", 0, "max">;         // the score of its best expert
+def Lm_GroupTop2Sum : I32EnumAttrCase<"Top2Sum", 1, "top2sum">; // the sum of its two best scores
 def Lm_GroupScoreEnum : I32EnumAttr<"GroupScore", "what a group of experts is chosen by",
                                     [Lm_GroupMax, Lm_GroupTop2Sum]> {
   let cppNamespace = "::ingot::lm";

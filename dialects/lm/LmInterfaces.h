@@ -12,11 +12,11 @@ struct RowOfOp {
   /// The state of the token's sequence, updated in place; empty if there is none.
   llvm::MutableArrayRef<float> state;
   int64_t position; ///< of the token in its sequence
-  /// For each result that is rows.
+  /// For each result that is rows: the token's row, to be written.
   llvm::SmallVector<llvm::MutableArrayRef<float>> results;
 };
 
-/// The attribute of a region that has its own kernel for that target, holding the code
+/// The name of the attribute that holds the code of a region's own kernel for that target
 /// (compiler/extend/KernelFile.h).
 inline std::string kernelAttrOf(llvm::StringRef target) { return ("lm.kernel." + target).str(); }
 

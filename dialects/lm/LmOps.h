@@ -1,5 +1,5 @@
 //===- LmOps.h - All ops of lm --------------------------------------------===//
-// For code that handles all of them; other code includes the op families that it uses.
+// Only code that handles all ops includes this header; other code includes the op families that it uses.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -58,19 +58,20 @@ def Lm_RowsAttr : AttrDef<Lm_Dialect, "Rows"> {
   let mnemonic = "rows";
   let summary = "where a weight's rows are in the checkpoint, if they are not one whole tensor";
   let description = [{
-    Parts follow each other. `from` is the first row. The brackets hold loops of `count by stride`, the outermost first;
-    a stride of 1 is omitted, and without brackets all rows to the end are used. `matrix` selects one matrix of a
-    stack; without it, the matrices of a stack are stacked vertically.
+    The rows of the parts follow each other. `from` is the first row. The brackets hold loops of `count by stride`, the
+    outermost first; a stride of 1 is omitted, and without brackets all rows to the end are used. `matrix` selects one
+    matrix of a stack; without it, the matrices of a stack are stacked vertically.
     `transposed` takes the tensor's columns instead of its rows. `columns by` and `rows by` give the numbers by which
     each column or row is multiplied, as f32. `plus` is added to each number first, and `at` is the tensor's row that
-    the first number belongs to. This is how a norm is folded into the projection after it; the weight must be floats.
+    the first number belongs to. With these factors a norm is folded into the projection after it; the projection's
+    weight must have a float format.
     ```mlir
     #lm.rows<"query_key_value.weight" from 64 [32 by 192, 64]>       // k of 32 heads of 64, packed as q, k, v
     #lm.rows<"ffn_gate_up_exps.weight" matrix 5 from 1 [1408 by 2]>  // every other row of the sixth expert
     #lm.rows<"q.weight", "k.weight">                                 // stacked vertically
     #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0> // Gemma's norm, folded
     ```
-    One whole tensor is not written in this form: its `source` is just the name.
+    This form is not used for one whole tensor: the `source` is then just the tensor's name.
   }];
   let parameters = (ins ArrayRefParameter<"::ingot::lm::PartAttr">:$parts);
   let hasCustomAssemblyFormat = 1;
@@ -117,7 +118,7 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
     bool isStack() const { return getShape().size() == 3; }
     /// A vector or a stack of vectors. No pass rounds these.
     bool isVectors() const { return isVector() || (isStack() && columns() == 1); }
-    /// The number of matrices, and of rows in each.
+    /// The number of matrices, and of the rows and columns of each.
     int64_t matrices() const { return isStack() ? getShape().front() : 1; }
     int64_t rows() const { return getShape()[isStack() ? 1 : 0]; }
     int64_t columns() const { return getShape().back(); }
@@ -148,13 +149,13 @@ def Lm_PagedAttr : Lm_LayoutAttr<"Paged", "paged"> {
 def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
   let summary = "a state as large for one position as for a thousand: `#lm.fixed<[x: 2x1024 x f32]>`";
   let description = [{
-    Each token replaces it. A sequence begins with zeros. Streams follow each other, stored row by row
-    (runtime/formats/FixedState.h).
+    Each token replaces the state. The state of a new sequence is zero. Streams follow each other, and each is stored
+    row by row (runtime/formats/FixedState.h).
   }];
   let extraClassDeclaration = [{
-    /// The bytes of one snapshot of it.
+    /// The bytes of one snapshot of the state.
     int64_t slotBytes() const;
-    /// The byte offset of a stream in it.
+    /// The byte offset of a stream in a snapshot.
     int64_t offsetOf(size_t stream) const;
   }];
 }
@@ -190,7 +191,7 @@ def Lm_BatchType : TypeDef<Lm_Dialect, "Batch"> {
   let summary = "the ragged batch of a step: ids, positions, sequences, block tables, logits rows";
 }
 
-/// Rows in any encoding: that of the type's `encoding` attribute (lm.cast), or f32 if there is none.
+/// Rows in any encoding. The type's `encoding` attribute names the encoding (lm.cast); without it, rows are f32.
 def Lm_Rows : RankedTensorOf<[F32]>;
 def Lm_Activations : ConfinedType<Lm_Rows, [CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">],
                                   "rows of f32 in no other encoding">;

@@ -18,7 +18,7 @@ struct StepCounts {
 constexpr int64_t kManyTokens = int64_t(1) << 40;
 constexpr StepCounts manyIn(Mode mode) { return {mode, kManyTokens, kManyTokens, kManyTokens}; }
 
-/// A condition of a case: the step's mode is `value` (a Mode, as a number), or its count is at most `value`.
+/// A condition of a case: the step's mode is `value` (a Mode, as a number), or the step's count is at most `value`.
 struct Condition {
   Quantity quantity;
   uint64_t value;

@@ -1,5 +1,5 @@
 //===- PlanEnums.td - Enumerations of the plan dialect --------------------===//
-// Modes, quantities, roles and encodings have the values of those in the engine (runtime/schema/engine.fbs).
+// Modes, quantities, roles and encodings have the same numbers as in the engine (runtime/schema/engine.fbs).
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_PLAN_PLANENUMS_TD
 #define INGOT_DIALECTS_PLAN_PLANENUMS_TD

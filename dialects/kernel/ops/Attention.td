@@ -8,11 +8,12 @@ def Kernel_AttentionOp : Kernel_LaunchOp<"attention", ["workItems", "operationsP
                                                      "workspace", "takeWorkspace"], [AttrSizedOperandSegments]> {
   let summary = "paged causal attention, online softmax over pages at fixed absolute positions";
   let description = [{
-    Computes lm.attention. The output is activation<heads * head_dim, f32>, bf16, or q8 (head_dim a multiple of 32).
-    Work items: attention tiles x KV heads (item = tile * kv_heads + head). The rows of a work item are the tile's
-    tokens x the heads of the group.
+    Computes lm.attention. The output has rows of heads * head_dim values in f32, bf16 or q8; q8 requires that head_dim
+    is a multiple of 32. Work items: attention tiles x KV heads (item = tile * kv_heads + head). A work item has one row
+    for each token of its tile and each query head that shares its KV head.
 
-    `workspace` (GPUs): the positions of a tile are split between blocks, which exchange their partial results there.
+    With `workspace` (GPUs), several blocks share the positions of a tile and exchange partial results in the
+    workspace.
   }];
   let arguments = (ins Kernel_Read<Kernel_ActivationType>:$q, Kernel_Read<Kernel_KvPoolType>:$kv,
                    Kernel_Write<Kernel_ActivationType>:$output, Kernel_Read<Optional<Lm_WeightType>>:$sinks,

@@ -8,8 +8,8 @@ def Kernel_CausalConvOp : Kernel_LaunchOp<"causal_conv", ["workItems", "operatio
   let summary = "y[t][c] = sum_j w[j][c] x[t - taps + 1 + j][c] (+ bias[c]), over the rows of a sequence";
   let description = [{
     Computes lm.causal_conv. The state holds the previous taps - 1 rows. For each span, the batch (Batch.h) gives the
-    slot that it starts from and the tokens after which snapshots are written. On every target, products are rounded
-    and added one by one, the oldest first. Work items: spans x blocks of kConvChannels channels.
+    slot that the span starts from and the tokens after which snapshots are written. On every target, each product is
+    rounded and then added to the sum, the oldest first. Work items: spans x blocks of kConvChannels channels.
   }];
   let arguments = (ins Kernel_Read<Kernel_ActivationType>:$x, Kernel_Read<Lm_WeightType>:$weight,
                    Kernel_Read<Optional<Lm_WeightType>>:$bias, Kernel_Update<Kernel_FixedStateType>:$state,

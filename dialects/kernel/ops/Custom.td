@@ -8,14 +8,15 @@ def Kernel_CustomOp : Kernel_LaunchOp<"custom", ["workItems", "operationsPerUnit
                                       [AttrSizedOperandSegments, SingleBlock]> {
   let summary = "rows computed by a user-supplied kernel, given as source text and defined by a region of lm ops";
   let description = [{
-    The region defines what the launch computes: ops of lm, or one op of a plugin's dialect (lm::RowOpInterface). Its
-    arguments are the operands of those ops: rows and vectors are `inputs` in this order, a state is `state`, and a
-    batch has no operand. Its terminator returns the rows of `outputs`, then the state.
+    The region defines what the launch computes. It holds ops of lm, or one op of a plugin's dialect
+    (lm::RowOpInterface), and its arguments are the operands of those ops. Arguments that are rows or vectors stand for
+    `inputs`, in this order. An argument that is a state stands for `state`. A batch has no operand. The region's
+    terminator returns the rows of `outputs`, then the state.
 
     `body` is the code for one row, in the language of the plan's target (docs/extending.md): MLIR for CPUs, CUDA C++
-    for GPUs. The generator emits a loop over the tokens, or over the tokens of a span if there is a state, that calls
-    it. `error` is the largest permitted difference between compiled code and the region's rows, `operations` the
-    number of operations per row.
+    for GPUs. The generator emits a loop that calls this code for each token or, if there is a state, for each token of
+    a span. `error` is the largest permitted difference between compiled code and the region's rows. `operations` is
+    the number of operations per row.
   }];
   let arguments = (ins Kernel_Read<Variadic<AnyTypeOf<[Kernel_ActivationType, Lm_WeightType]>>>:$inputs,
                    Kernel_Update<Optional<Kernel_FixedStateType>>:$state,

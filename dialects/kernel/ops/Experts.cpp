@@ -27,7 +27,7 @@ LogicalResult CombineOp::verify() {
   return success();
 }
 
-/// One comparison of each score per choice.
+/// Counts one comparison of each score for each expert that is chosen.
 int64_t RouteOp::operationsPerUnit() {
   return routesType().getExperts() * (routesType().getUsed() + 1);
 }

@@ -22,7 +22,7 @@ def Kernel_RouteOp : Kernel_LaunchOp<"route", ["operationsPerUnit"], [AttrSizedO
 
 def Kernel_GroupRoutesOp : Kernel_LaunchOp<"group_routes", ["workItems"]> {
   let summary = "groups the rows by expert, once every token has been routed";
-  let description = "One work item.";
+  let description = "A launch has one work item.";
   let arguments = (ins Kernel_Update<Kernel_RoutesType>:$routes);
   let assemblyFormat = "$routes `:` type($routes) attr-dict";
 }

@@ -7,7 +7,7 @@
 include "dialects/kernel/KernelTypes.td"
 
 def Kernel_StoreOp : Kernel_Op<"store"> {
-  let summary = "y[t] = the values";
+  let summary = "y[t] = the fused values of row t";
   let arguments = (ins Kernel_FusedType:$values, Kernel_Write<Kernel_ActivationType>:$output);
   let assemblyFormat = "$values `:` type($values) `into` $output `:` type($output) attr-dict";
   let hasVerifier = 1;
@@ -16,7 +16,8 @@ def Kernel_StoreOp : Kernel_Op<"store"> {
 def Kernel_PanelMaximaOp : Kernel_Op<"panel_maxima"> {
   let summary = "y[t][p] = the largest of the 32 values of panel p, ignoring NaN";
   let description = [{
-    A sampler uses them to find the panels that hold its candidates. A panel without a number has -inf.
+    A sampler uses the maxima to find the panels that hold its candidates. The maximum of a panel that holds only NaN
+    is -inf.
   }];
   let arguments = (ins Kernel_FusedType:$values, Kernel_Write<Kernel_ActivationType>:$output);
   let assemblyFormat = "$values `:` type($values) `into` $output `:` type($output) attr-dict";

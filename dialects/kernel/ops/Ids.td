@@ -9,8 +9,8 @@ include "dialects/kernel/KernelTypes.td"
 def Kernel_ArgmaxOp : Kernel_LaunchOp<"argmax", ["family", "workItems", "isPerRow"]> {
   let summary = "raises keys[r] to the largest logit of row r and its index";
   let description = [{
-    The lowest index wins among equal logits; NaN is below every number. Keys are 0 beforehand; their consumer resets
-    them to 0. Work items: rows.
+    The lowest index wins among equal logits; NaN is below every number. All keys are 0 before the launch, and the op
+    that consumes a key resets it to 0. Work items: rows.
   }];
   let arguments = (ins Kernel_Read<Kernel_ActivationOrFused>:$logits, Kernel_Update<Kernel_ActivationType>:$keys);
   let assemblyFormat = "$logits `:` type($logits) `keys` $keys `:` type($keys) attr-dict";
@@ -28,7 +28,7 @@ def Kernel_ArgmaxFinishOp : Kernel_LaunchOp<"argmax_finish", ["family", "workIte
 def Kernel_DrawWeighOp : Kernel_LaunchOp<"draw_weigh", ["family", "workItems", "isPerRow"]> {
   let summary = "adds the weights of parts of row r to sums[r], according to the row's sampling parameters";
   let description = [{
-    keys[r] holds the row's largest logit. All sums except those of blocks are 0 beforehand. Work items: rows.
+    keys[r] holds the row's largest logit. All sums except those of blocks are 0 before the launch. Work items: rows.
   }];
   let arguments = (ins Kernel_Read<Kernel_ActivationType>:$logits, Kernel_Read<Kernel_ActivationType>:$keys,
                    Kernel_Update<Kernel_ActivationType>:$sums);

@@ -106,7 +106,7 @@ WorkItems MatmulOp::workItems() {
 }
 int64_t MatmulOp::rowsOfUnit(Value) { return rowsOfToken(); }
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
-/// 2 N K over all weights. For q8x2 both planes count, as in steps of one row and in sampled steps (greedy
+/// Sums 2 N K over all weights. For q8x2 both planes count, as in steps of one row and in sampled steps (greedy
 /// steps of several rows skip most of the second plane: codegen/cpu/MatmulCandidates.h).
 int64_t MatmulOp::operationsPerUnit() {
   int64_t operations = 0;

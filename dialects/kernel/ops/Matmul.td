@@ -9,21 +9,25 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
     With `gated`, each segment has two weights and the epilogue two accumulators. Gates and ups alternate: weights are
-    [gate_0, up_0, gate_1, …], NOT all gates first. aux operands belong to segments in order, `aux_counts[s]` for
-    segment s: activation<n, f32> (a residual, which may be the output itself) or a vector weight (a bias). Epilogue s
-    has the arguments (acc [, acc2], aux…) : f32 and yields one f32. Work items: panels of 32 rows, over all segments
-    in order.
+    [gate_0, up_0, gate_1, …], NOT all gates first. Segments take the aux operands in order; segment s takes
+    `aux_counts[s]` of them. An aux operand is activation<n, f32> (a residual, which may be the output itself) or a
+    vector weight (a bias). Epilogue s has the arguments (acc [, acc2], aux…) : f32 and yields one f32. Work items:
+    panels of 32 rows, over all segments in order.
 
-    y_s is written to `outs`, which has one output per segment (an output of kind q8 is quantised per 32 rows, see
-    PanelLayout.h), or all of them are f32 fused values that other ops of the kernel consume.
+    Results are either written to memory or fused. If they are written, `outs` has one output per segment; an output
+    of kind q8 is quantised per 32 rows (PanelLayout.h). If they are fused, every y_s is an f32 fused value that other
+    ops of the kernel consume.
 
-    The kind of x selects the arithmetic. q8: `fast` (integer dot per group). f32: `exact` (f32 chain in order of k),
-    or vdpbf16ps for bf16 weights if `fast_float` is set. bf16: the GPU's arithmetic (docs/gpu-numerics.md). x may be the fused
-    value of a kernel.rowwise, which every block then computes for itself (GPUs).
+    The kind of x selects the arithmetic:
+    - q8: `fast`, an integer dot product per group.
+    - f32: `exact`, an f32 chain in order of k; with `fast_float` and bf16 weights, vdpbf16ps instead.
+    - bf16: the GPU's arithmetic (docs/gpu-numerics.md).
+
+    On GPUs, x may be the fused value of a kernel.rowwise. Every block then computes that value for itself.
 
     With `routes`, weights are stacks, x has a row for each token and each of its experts, and the rows of an expert
     are multiplied by its matrix. aux vectors are stacks of one column. Work items: the panels of all experts. Only
-    experts with rows have work, so a call maps its range of items to the same fraction of their panels.
+    experts that have rows have work, so a call maps its range of work items to the same fraction of their panels.
 
     `fp8` (GPUs) is x as encoded by kernel.fp8_rows, for variants that multiply in fp8. All weights are then fp8.
   }];

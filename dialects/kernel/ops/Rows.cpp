@@ -85,8 +85,8 @@ bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
 int64_t RowwiseOp::rowsOfUnit(Value operand) {
   return dispatches() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
 }
-/// One operation of the region per element; statistics and exp count as one, because such kernels are bound
-/// by memory.
+/// Counts each operation of the region once per element. Statistics and exp count as one operation, because
+/// such kernels are bound by memory.
 int64_t RowwiseOp::operationsPerUnit() {
   int64_t operations = 0;
   getBody().walk([&](Operation *inner) { operations += !isa<YieldOp>(inner); });

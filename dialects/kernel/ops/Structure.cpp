@@ -79,7 +79,7 @@ int64_t FuncOp::bytesPerUnit() {
     else if (auto pool = dyn_cast<KvPoolType>(type))
       bytes += effect.writes * pool.pageBytes() / kPageTokens;
     else if (auto state = dyn_cast<FixedStateType>(type))
-      bytes += accesses * state.slotBytes(); // of a sequence that decodes
+      bytes += accesses * state.slotBytes(); // a decoding sequence has one token
     else if (auto weight = dyn_cast<WeightType>(type); weight && op.gathersWeights())
       bytes += packedRowBytes(weight); // the row of its token
   }

@@ -10,8 +10,8 @@
 
 namespace ingot::kernel {
 
-/// Checks that all matrices the kernel reads have that layout, where a layout was chosen; else emits an
-/// error.
+/// Checks that all matrices that the kernel reads have the layout `layout` or no chosen layout. Emits an error
+/// otherwise.
 mlir::LogicalResult expectLayout(FuncOp kernel, lm::WeightLayout layout);
 
 } // namespace ingot::kernel

@@ -14,8 +14,8 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     The operands of all these ops are operands of the launch. Generators dispatch on the anchor and reject a producer
     or consumer that they have no code for; there is no list of permitted combinations.
 
-    `counts`: the sizes of the steps that launch it, if its cases bound them (plan-expand-cases). The code is correct
-    for every count and tuned for these.
+    `counts` holds the sizes of the steps that launch the kernel, if the cases that contain its launches bound them
+    (plan-expand-cases). The code is correct for every count and tuned for these.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -39,8 +39,8 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     /// The combined effect of all ops on each operand. Fused values are not memory.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
     /// Bytes that a launch moves per unit, a token or a logits row (LaunchInterface::isPerRow). An operand counts once,
-    /// because repeated reads hit a cache. Not counted are workspaces, weights that a launch reads whole, and what it
-    /// reads of a paged state (LaunchInterface::bytesPerPosition). The layouts of gathered weights must be chosen.
+    /// because repeated reads hit a cache. Workspaces, weights that a launch reads whole, and reads of a paged state
+    /// (LaunchInterface::bytesPerPosition) are not counted. The layouts of gathered weights must have been chosen.
     int64_t bytesPerUnit();
     /// The smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }

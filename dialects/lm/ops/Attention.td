@@ -20,8 +20,8 @@ def Lm_RopeOp : Lm_Op<"rope", [Pure, AllTypesMatch<["x", "result"]>]> {
 def Lm_ScaleByPositionOp : Lm_Op<"scale_by_position", [Pure, AllTypesMatch<["x", "result"]>]> {
   let summary = "x[t] * factors[positions[t] / period]; later positions use the last factor";
   let description = [{
-    For the queries of models whose attention sharpens as contexts grow. It is lowered together with the rotation of
-    the queries.
+    Models whose attention sharpens as contexts grow apply this op to their queries. It is lowered together with the
+    rotation of the queries.
   }];
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$factors, Lm_BatchType:$batch, I64Attr:$period);
   let results = (outs Lm_Activations:$result);

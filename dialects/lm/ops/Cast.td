@@ -10,9 +10,9 @@ def Lm_CastOp : Lm_Op<"cast", [Pure]> {
     ```mlir
     %r = lm.cast %x : tensor<?x576xf32> -> tensor<?x576xf32, "q8">
     ```
-    The encodings are those of the kernels (RowKind). Rounding is up to the kernels: in lm the values are those of x.
-    Only projections read rows in any encoding. Inside an `lm.fused`, the launch itself writes its rows in this
-    encoding.
+    The encodings are those of the kernels (RowKind). Only kernels round: in lm, the values are those of x. Apart from
+    `lm.cast` itself, only projections take rows in an encoding other than f32. A cast inside an `lm.fused` means that
+    the launch itself writes its rows in this encoding.
   }];
   let arguments = (ins Lm_Rows:$x);
   let results = (outs Lm_Rows:$result);

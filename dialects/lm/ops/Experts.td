@@ -4,7 +4,7 @@
 //   x ───────── lm.dispatch ─ lm.linear … of routes ─ lm.combine ─ y
 //
 // Between dispatch and combine, values have `used` rows for each token, one for each of its experts. The rows of one
-// expert are contiguous. All ops that take rows also take these.
+// expert are contiguous. All ops that take rows also take the rows of experts.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_LM_OPS_EXPERTS_TD
 #define INGOT_DIALECTS_LM_OPS_EXPERTS_TD
@@ -15,9 +15,9 @@ def Lm_RouteOp : Lm_Op<"route", [Pure, AttrSizedOperandSegments]> {
   let summary = "chooses the experts of each token by their scores";
   let description = [{
     s = score(logits). Experts are chosen by c = s + bias. With `groups`, only experts of the `used_groups` best groups
-    are eligible. Those with the `used` largest c are chosen; the lowest index wins among equals, and NaN is below
-    every number. The weights are s of the chosen experts, normalised, times `scale`, times the expert's own
-    `expert_scale`.
+    are eligible. The `used` eligible experts with the largest c are chosen; the lowest index wins among equals, and
+    NaN is below every number. The weight of a chosen expert is its s, normalised, times `scale`, times the expert's
+    own `expert_scale`.
     ```mlir
     %r = lm.route %logits select %bias : !lm.weight<64, f32>
            {normalize = #lm.normalize<sum>, score = #lm.score<sigmoid>} : tensor<?x64xf32> -> !lm.routes<64, 8>

@@ -9,7 +9,7 @@ def Lm_FusedOp : Lm_Op<"fused", [RecursiveMemoryEffects, SingleBlockImplicitTerm
   let description = [{
     Fusion only groups ops; lowering outlines them. `pattern` names the recognised pattern ("qkv", "attention",
     "out_residual", "gate_up", …, or "group" for the generic grouper). It is only a label: the kernel is named after it,
-    but lowering does not depend on it. The region is not isolated: it uses values from above.
+    but lowering does not depend on it. The region is not isolated: it may use values that are defined outside.
   }];
   let arguments = (ins StrAttr:$pattern);
   let results = (outs Variadic<AnyType>:$results);

@@ -43,12 +43,12 @@ class Lm_FunctionLike<string mnemonic> : Lm_Op<mnemonic,
 }
 
 def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
-  let summary = "one kind of layer: structure, tuple of weight formats, window";
+  let summary = "one kind of layer; layers of a kind have the same structure, weight formats and window";
   let description = [{
-    Arguments: the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then the
-    weights. Each weight argument has its role as the argument attribute `lm.role` ("attn_q"). The argument of a state
-    with its own numeric format has it as `lm.element` ("int4"). Returns the hidden state and the states after this
-    step.
+    The arguments are the hidden state `tensor<?xHxf32>`, the layer's states (none, one or several), `!lm.batch`, then
+    the weights. Each weight argument has its role as the argument attribute `lm.role` ("attn_q"). If a state has its
+    own numeric format, its argument names the format in the attribute `lm.element` ("int4"). The results are the hidden
+    state and the states after this step.
   }];
   let extraClassDeclaration = functionDeclaration # [{
     /// The number of states. They begin at argument 1 and are followed by the batch.
@@ -66,7 +66,8 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
 def Lm_EntryOp : Lm_FunctionLike<"entry"> {
   let summary = "a step: token ids in, logits of the requested rows out";
   let description = [{
-    Arguments: `tensor<?xi32>`, `!lm.states`, `!lm.batch`. Returns logits `tensor<?xVxf32>` and `!lm.states`.
+    The arguments are `tensor<?xi32>`, `!lm.states` and `!lm.batch`. The results are the logits `tensor<?xVxf32>` and
+    `!lm.states`.
   }];
 }
 

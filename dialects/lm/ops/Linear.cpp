@@ -32,8 +32,8 @@ LogicalResult LinearOp::verify() {
   return success();
 }
 
-// Infers types for code that creates an op without them. Operands may be of any kind: the verifier then
-// rejects them, and reports mismatched types better than a comparison could.
+// Infers result types for code that creates an op without them. Operands may have any type here: the verifier
+// rejects wrong types later, with a better message than a comparison of types could give.
 
 LogicalResult LinearOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                          ValueRange operands, DictionaryAttr, OpaqueProperties,

@@ -7,7 +7,8 @@ include "dialects/lm/LmTypes.td"
 def Lm_ModelOp : Lm_Op<"model", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "a whole model: weights, states, layer kinds and one entry point";
   let description = [{
-    Without an entry point it is a part of a model, for tests of passes over functions; it cannot be lowered or run.
+    An `lm.model` without an entry point is only a part of a model, which tests of function passes use. It cannot be
+    lowered or run.
 
     The attributes `family`, `vocab`, `hidden` and `max_positions` hold the properties that the runtime needs in
     addition to the graph.

@@ -9,7 +9,7 @@ using namespace ingot::lm;
 #define GET_OP_CLASSES
 #include "dialects/lm/ops/Norm.cpp.inc"
 
-/// Checks for rows cut into heads, and a weight with the length of a head or of a row.
+/// Checks that `heads` divides the width of x, and that the weight is as long as a head or a row.
 static LogicalResult verifyNorm(NormInterface norm) {
   Operation *op = norm;
   if (failed(expectRows(op, norm.getX(), "x")))

@@ -24,7 +24,7 @@ def Lm_RmsNormOp : Lm_NormOp<"rms_norm"> {
 
 def Lm_LayerNormOp : Lm_NormOp<"layer_norm"> {
   let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * (weight + weight_offset) (+ bias), per row or per head of a row";
-  let description = "`heads` is as in `lm.rms_norm`; a norm of heads has no bias.";
+  let description = "`heads` has the same meaning as in `lm.rms_norm`. A norm of heads has no bias.";
   let arguments = (ins Lm_Activations:$x, Lm_WeightType:$weight, Optional<Lm_WeightType>:$bias, F32Attr:$eps,
                    DefaultValuedAttr<I64Attr, "1">:$heads, DefaultValuedAttr<F32Attr, "0.0f">:$weight_offset);
   let assemblyFormat = "$x `,` $weight (`,` $bias^ `:` type($bias))? attr-dict `:` type($x) `,` type($weight)";

@@ -45,9 +45,8 @@ def Lm_PermuteOp : Lm_Op<"permute", [Pure, AllTypesMatch<["x", "result"]>]> {
     `columns` is a permutation of 0 to width(x) - 1, stored as f32. Projections need it if the columns of their weight
     were sorted by the group of their scales (act-order).
 
-    With `routes`, the rows of x are those of experts, and `columns` holds one permutation after the other, one for
-    each expert, each padded with zeros to a multiple of 32 values (runtime/abi/Routes.h):
-    y[r][k] = x[r][columns[e(r)][k]].
+    With `routes`, the rows of x belong to experts, and `columns` holds one permutation for each expert, padded with
+    zeros to a multiple of 32 values (runtime/abi/Routes.h): y[r][k] = x[r][columns[e(r)][k]].
     ```mlir
     %s = lm.permute %x by %c of %r : !lm.routes<64, 8> : tensor<?x2048xf32>, !lm.weight<131072, f32>
     ```

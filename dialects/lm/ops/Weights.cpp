@@ -42,8 +42,8 @@ LogicalResult GetWeightOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Origins of a weight
 //===----------------------------------------------------------------------===//
 
-/// For each origin: symbol, first row, number of rows, total rows of that symbol's weight, and its factors,
-/// if any.
+/// The attribute that lists, for each origin: symbol, first row, number of rows, total rows of that symbol's
+/// weight, and the factors, if any.
 static constexpr StringLiteral kRowsOf = "lm.rows_of";
 
 static std::optional<Factors> factorsNamed(StringRef name, DictionaryAttr dictionary) {

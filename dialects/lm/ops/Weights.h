@@ -20,8 +20,8 @@ struct WeightRows {
   std::optional<Factors> columnFactors = {}, rowFactors = {};
 };
 
-/// The origins of a weight that a pattern made; for any other weight, its own rows. Generated weights depend
-/// on the symbol, so a derived weight gets the numbers of the weights that it names.
+/// The rows of other weights that make up a weight that a pattern created; for any other weight, its own rows.
+/// Dummy weights are generated from the symbol, so a derived weight gets the numbers of the weights that it names.
 std::vector<WeightRows> originsOf(WeightOp weight);
 void setOrigins(WeightOp weight, llvm::ArrayRef<WeightRows> origins);
 

@@ -9,8 +9,9 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
   let description = [{
     `peak` and `lower_bound` are set by pack-buffers: the size of the arena and the smallest size of any packing, in
     bytes per token, per row and for the whole program. `launches` and `bytes_per_step` are set by count-traffic, for a
-    step of the first entry point in the mode logits. Its bytes are the first number, plus the second per token, plus
-    the third per logits row. `decode_launches` is the number of launches of a step with one token, if it differs.
+    step of the first entry point in the mode logits. The bytes of a step are the first number of `bytes_per_step`,
+    plus the second per token, plus the third per logits row. `decode_launches` is the number of launches of a step
+    with one token, if that differs from `launches`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$family, I64Attr:$vocab, I64Attr:$hidden,
                    I64Attr:$max_positions, OptionalAttr<DenseI64ArrayAttr>:$peak,

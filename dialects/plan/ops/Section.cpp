@@ -62,7 +62,7 @@ LogicalResult SectionOp::verify() {
   return success();
 }
 
-/// Bytes that the operand needs per unit of a buffer; 0 if it is no buffer.
+/// Bytes that the operand needs per unit of a buffer; 0 if the operand is not a buffer.
 static int64_t bufferBytes(Type type) {
   if (auto workspace = dyn_cast<kernel::WorkspaceType>(type))
     return workspace.getBytes();

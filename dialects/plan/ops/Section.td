@@ -6,7 +6,9 @@ include "dialects/plan/PlanTypes.td"
 
 def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
   let summary = "a straight list of launches, or cases, of which a step runs the first whose conditions hold";
-  let description = "Before plan-expand-cases a list may contain `plan.when`; `cases` expects straight lists.";
+  let description = [{
+    Before plan-expand-cases, a list may also contain `plan.when`. The method `cases` expects lists without it.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
@@ -32,8 +34,8 @@ def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]
     ```mlir
     plan.when [tokens <= 8] { plan.launch @qkv_append … } else { plan.launch @qkv … plan.launch @rope_append … }
     ```
-    They may be nested; plan-expand-cases removes them. The launches under a condition on a count must be correct for
-    every smaller count as well, and those of `else` for every count.
+    `plan.when` ops may be nested; plan-expand-cases removes them. The launches under a condition on a count must be
+    correct for every smaller count as well, and the launches of `else` must be correct for every count.
   }];
   let arguments = (ins Plan_When:$when);
   let regions = (region SizedRegion<1>:$body, AnyRegion:$otherwise);
@@ -46,7 +48,7 @@ def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "When
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
   let extraClassDeclaration = [{
-    /// The effect of its kernel, which is in the enclosing module, on each operand.
+    /// The effect of the launch's kernel, which is in the enclosing module, on each operand.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
     /// The op that anchors the kernel.
     ::mlir::Operation *anchor();
