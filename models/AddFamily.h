@@ -5,8 +5,8 @@
 
 namespace ingot::models {
 
-/// Adds a family to `families()`; none of its architectures may be registered already. Its text must live as
-/// long as the process.
+/// Adds a family to `families()`. None of its architectures may be registered already. The strings of `family` must
+/// live as long as the process.
 void addFamily(const Family &family);
 
 } // namespace ingot::models

@@ -1,16 +1,16 @@
 //===- ColumnOrders.cpp - Matrices with permuted columns (act-order) ------===//
 //
-// If the column groups of a quantised checkpoint are not contiguous, its reader sorts codes by group, and
-// adds a vector of the columns' original indices (GroupedInts.h). That vector becomes a companion weight of
-// the matrix, which permutes rows before they are multiplied (lm.permute):
+// If the column groups of a quantised checkpoint are not contiguous, its reader sorts the codes of a matrix by group
+// and adds a vector of the columns' original indices (GroupedInts.h). That vector becomes a second weight, by which
+// rows are permuted before they are multiplied by the matrix (lm.permute):
 //
 //   a matrix of a layer   "<role>_columns" [columns]
-//   experts               the concatenated permutations of all (orderStride), or one if all are equal
+//   experts               the concatenated permutations of all experts (orderStride), or one if all are equal
 //   the head              @output_columns [columns]
 //
 // The numbers are constants in the module, so that checks with dummy weights permute columns as well.
-// Projections of one input mostly have the same permutation: the first one's weight serves all, and so do
-// rows permuted by it.
+// Projections of one input mostly have the same permutation. They then share the weight of the first projection, and
+// the input is permuted only once.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/parts/GroupedInts.h"

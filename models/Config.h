@@ -1,8 +1,8 @@
 //===- Config.h - Reading a model's configuration -------------------------===//
 //
-// The first error stops the import, but a family's reader should look like a list of keys. Therefore the
-// error is kept, further reads return 1 or the like, and `finish` returns the error. Keys that were not read
-// by then must be neutral (KnownKeys.h); otherwise they are refused.
+// The first error stops the import, but a family's reader should look like a list of keys. A read therefore does not
+// return its error: Config keeps the first one, later reads return a harmless value such as 1, and `finish` returns
+// the error. Keys that were not read by then must be neutral (KnownKeys.h); otherwise they are refused.
 //
 // A list with an entry per layer is read as a single value if all entries are equal.
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ public:
   bool isNull(llvm::StringRef key) const;
   bool hasArray(llvm::StringRef key) const;
   bool isText(llvm::StringRef key) const;
-  /// Whether any key starts with this ("rope_parameters.").
+  /// Whether any key starts with `scope` ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
 
   /// An integer of 1 to `most`.
@@ -58,15 +58,15 @@ public:
   void requireCount(llvm::StringRef key, int64_t value);
   void requirePositive(llvm::StringRef key, double value);
 
-  /// Skips keys that have no effect given the model's other keys: a window that is switched off.
+  /// Skips keys that have no effect given the model's other keys, for example a window that is switched off.
   void passOver(llvm::ArrayRef<llvm::StringRef> keys);
 
-  /// Keeps the error if it is the first one.
+  /// Keeps the error, unless there is an earlier one.
   void refuse(Error error);
   void refuseValue(llvm::StringRef key, const std::string &found, const std::string &supported);
 
-  /// Returns success, the first error, or an error about keys that were not read and that may change what a
-  /// model of this family computes (KnownKeys.h). Those that cannot are recorded in the checkpoint
+  /// Returns success, the first error, or an error about unread keys that may change what a model of this family
+  /// computes (KnownKeys.h). Unread keys that cannot change it are recorded in the checkpoint
   /// (Checkpoint::passedOver).
   Result<void> finish(llvm::StringRef family);
 

@@ -21,7 +21,7 @@
 
 namespace ingot::models {
 
-/// Far more than any model has. A larger number indicates a broken file, and would take minutes to plan.
+/// Far more layers than any model has. A larger number indicates a broken file, and planning it would take minutes.
 constexpr int64_t kMostLayers = 10'000;
 
 enum class NormPlace { Before, After, Around }; ///< relative to a sublayer of the residual
@@ -36,14 +36,14 @@ enum class HeadNorm {
   HeadAfterRope,
   EachHead,
   Row
-}; ///< norm of q and k: one weight for all heads, one per head, or over the row
+}; ///< norm of q and k: with one weight for all heads, with one per head, or over the whole row
 enum class Packing {
   Apart,
   Rows,
   Heads
-}; ///< q, k, v: separate tensors; one with rows [q|k|v]; one of [head][q|k|v]
+}; ///< q, k, v: three tensors; one tensor with rows [q|k|v]; one tensor with rows [head][q|k|v]
 
-/// The names of a layer's tensors; see LayerTensor. If names differ, a family changes the second (GGUF) or
+/// The names of a layer's tensors; see LayerTensor. A family with other names changes the second string (GGUF) or
 /// the third (safetensors).
 struct DecoderNames {
   LayerTensor attnNorm = {"attn_norm", "attn_norm", "input_layernorm"};
@@ -82,7 +82,7 @@ struct Xielu {
 
 struct Decoder;
 
-/// What mixes tokens in a layer without attention: `take` reads its weights, `emit` builds its ops.
+/// An operation that mixes tokens in place of attention: `take` reads its weights, `emit` builds its ops.
 struct Mixer {
   void (*take)(ModelBuilder &model, LayerWeights &weights, int64_t layer, const Decoder &m);
   mlir::Value (*emit)(LayerEmitter &layer, mlir::Value normed, const Decoder &m);
@@ -93,7 +93,7 @@ struct LayerRules {
   llvm::StringRef kind = "layer"; ///< base of the layer kind's name; other rules need another name
   int64_t window = 0;             ///< number of positions that attention sees; 0: all
   bool rotates = true;            ///< q and k are rotated by position
-  bool localRope = false;         ///< they use localRope instead of rope
+  bool localRope = false;         ///< q and k use localRope instead of rope
   const Mixer *mixer = nullptr;   ///< null: attention
   bool experts = true;            ///< experts replace the MLP, if the model has any
 };
@@ -108,7 +108,7 @@ struct Decoder {
   NormPlace normPlace = NormPlace::Before;
   Residual residual = Residual::Sequential;
   HeadNorm headNorm = HeadNorm::None;
-  bool headNormsApart = false; ///< with a weight per head: one tensor each, in safetensors
+  bool headNormsApart = false; ///< with one weight per head, safetensors have one tensor per head
   double eps = 1e-6;           ///< for all norms
   double normWeightOffset = 0; ///< norms multiply by offset + w
   bool normBias = true;        ///< for layer norms
@@ -117,9 +117,9 @@ struct Decoder {
   std::optional<Rope> localRope;   ///< for layers whose rules select it
   bool alphaStretches = false;     ///< read the alpha of a dynamic rope
   bool contextIsStretched = false; ///< the configured context already includes the rope's factor
-  bool rotatesInPart = false;      ///< part of each head is rotated, as configured
-  double partialRotary = 1;        ///< that fraction
-  int64_t rotary = 0;              ///< number of rotated values per head; even
+  bool rotatesInPart = false; ///< the configuration may limit the rotation to a part of each head
+  double partialRotary = 1;   ///< the fraction of a head that is rotated
+  int64_t rotary = 0;         ///< number of rotated values per head; even
   lm::RopeStyle style = lm::RopeStyle::Half;
   double attentionScale = 0; ///< 0: 1 / sqrt(headDim)
   double attentionSoftcap = 0;
@@ -135,7 +135,7 @@ struct Decoder {
   bool gateUp = false; ///< gate and up are one tensor, laid out as in `packing`
   lm::ActivationKind activation = lm::ActivationKind::Silu;
   llvm::StringRef activationOtherwise = "silu"; ///< default in a config.json
-  std::vector<Xielu> xielu; ///< per layer; if not empty, they replace the activation
+  std::vector<Xielu> xielu; ///< per layer; if not empty, xIELU replaces `activation`
   Bias mlpBias = Bias::None;
   std::optional<Experts> experts;
 
@@ -147,7 +147,7 @@ struct Decoder {
   bool transposed = false; ///< layer matrices are [columns][rows] in safetensors
 
   // For mixers other than attention.
-  int64_t taps = 0; ///< of a short convolution: the current token's and those of earlier ones
+  int64_t taps = 0; ///< number of taps of a short convolution, the current token's included
   Bias mixerBias = Bias::None;
 
   DecoderNames names;
@@ -169,24 +169,25 @@ struct Decoder {
 /// Reads a family's configuration into `m`, which holds its defaults.
 using ReadDecoder = void (*)(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 
-/// Reads sizes, eps, activation, rope and whether the head is tied: from the keys of a GGUF or, by the names
-/// in `m`, from a config.json.
+/// Reads the sizes, eps, the activation, the rope, and whether the head is tied. In a config.json, the keys have the
+/// names in `m`.
 void readSizes(Config &config, const import::Checkpoint &checkpoint, Decoder &m);
 
-/// Reads a config.json's flag for the biases of projections, with the values in `m` as default. GGUFs have no
-/// such keys, so nothing changes: a bias is used if the file has it.
+/// Reads a config.json's flag for the biases `of` projections; `otherwise` is the value of a missing key. GGUFs have
+/// no such keys, so nothing changes: a bias is used if the file has it.
 void readBias(Config &config, llvm::StringRef key, std::initializer_list<Bias *> of,
               bool otherwise = false);
 
 /// Determines the layers with a window. HF: `layer_types` if present, else `otherwise(layer)`; GGUF:
 /// attention.sliding_window_pattern as a list or a period, else `otherwise`. A window of 0 or null means
-/// none. The kinds are named "local" and "global" if both are possible, whichever of them a model has.
+/// no window. If the family allows both kinds of layers, they are named "local" and "global", even in a model that
+/// has only one of them.
 void readWindows(Config &config, Decoder &m, int64_t window,
                  llvm::function_ref<bool(int64_t)> otherwise);
 
 /// Reads sizes and rules of the experts, with defaults from m.experts. Call it after readSizes.
 void readExperts(Config &config, Decoder &m);
-/// Selects the layers that have experts; the others are dense, with a kind of that name.
+/// Selects the layers that have experts. The other layers get the kind "dense".
 void readExpertLayers(Decoder &m, llvm::function_ref<bool(int64_t)> has);
 
 /// Imports a model that `read` describes.

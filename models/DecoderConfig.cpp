@@ -27,7 +27,7 @@ static void readGgufSizes(Config &config, const import::Checkpoint &checkpoint, 
   m.hidden = config.count("embedding_length");
   m.feedForward = config.count("feed_forward_length");
   m.heads = config.count("attention.head_count");
-  if (!m.taps) // otherwise some layers have none: the family reads the list
+  if (!m.taps) // layers with a convolution have no KV heads: the family then reads the list
     m.kvHeads = config.countOr("attention.head_count_kv", m.heads);
   m.headDim = config.countOr("attention.key_length", m.hidden / m.heads);
   config.requireCount("attention.value_length", m.headDim);

@@ -53,7 +53,7 @@ Value models::emitLayer(LayerEmitter &layer, const Decoder &m, const LayerRules 
     return layer.add(h, layer.scale(part, m.residualScale));
   };
   Value normed = before ? norm(layer, m, x, "attn_norm") : x;
-  // Computed before anything is added to x, so that the sum can overwrite x.
+  // The norm is computed before anything is added to x, so that the sum can overwrite x.
   Value ffnInput = m.residual == Residual::OneNorm    ? normed
                    : m.residual == Residual::Parallel ? norm(layer, m, x, "ffn_norm")
                                                       : Value();

@@ -12,8 +12,7 @@ using import::line;
 
 namespace {
 
-/// Weights that all layers share, if present: rope frequencies, and the attention temperature scales of
-/// queries.
+/// The weights that all layers share: rope frequencies, and the attention temperature of queries. Each may be null.
 struct SharedWeights {
   lm::WeightOp frequencies, localFrequencies, temperature;
 };
@@ -193,8 +192,8 @@ static void takeHead(ModelBuilder &model, EntryWeights &entry, const Decoder &m)
 
 static void takeFrequencies(ModelBuilder &model, const Decoder &m, SharedWeights &shared) {
   std::vector<float> divisors;
-  // Divisors of the frequencies that stretch the context in a GGUF; longrope has one list for each kind of
-  // context.
+  // A GGUF stretches the context by divisors of the frequencies. longrope has two lists: one for contexts up to the
+  // original one, and one for longer contexts.
   const bool longer = double(m.context) > m.rope.originalContext;
   if (model.hasTensor("rope_freqs.weight"))
     divisors = model.take("rope_freqs.weight", m.rotary / 2);
@@ -231,7 +230,7 @@ static SharedWeights takeShared(ModelBuilder &model, const Decoder &m) {
   return shared;
 }
 
-/// Performs the final checks of a configuration: consistent head sizes, no keys left over.
+/// Performs the final checks of a configuration: head sizes are consistent, and no unread key matters.
 static Result<void> finishConfig(Config &config, llvm::StringRef family, const Decoder &m) {
   checkHeads(config, m.heads, m.kvHeads, m.headDim, rotatesAnywhere(m) ? m.rotary : 0);
   if (!m.xielu.empty() && int64_t(m.xielu.size()) != m.layers)

@@ -126,7 +126,8 @@ struct Projection {
   llvm::StringLiteral role, apart; ///< `apart`: the tensor name of a single expert's matrix
   std::string stack;               ///< full tensor name of the stack; empty: there is none
   int64_t rows, columns;
-  /// In a stack shared with other projections: its first row, the distance between its rows, the rows of all.
+  /// In a stack shared with other projections: the projection's first row, the distance between its rows, and the
+  /// number of rows of all projections.
   int64_t first = 0, stride = 1, height = rows;
 };
 
@@ -243,7 +244,7 @@ static void takeShared(ModelBuilder &model, LayerWeights &weights, int64_t layer
   model.addMatrix(weights, layer, names.sharedDown, m.hidden, width, m.mlpBias);
   if (!experts.sharedFactor)
     return;
-  // A GGUF stores the single row as a vector.
+  // A GGUF stores the factor's single row as a vector.
   const import::Tensor *factor =
       model.find(model.sourceOf(layer, (names.sharedFactor.gguf + ".weight").str()));
   model.addMatrix(weights, layer, names.sharedFactor, 1, m.hidden, Bias::None, {},

@@ -1,8 +1,8 @@
 //===- Family.h - The supported architectures, and their import -----------===//
 //
-// A family is one small file in families/: it reads the configuration (a GGUF's metadata or a config.json)
-// and declares which parts of a decoder it has (Decoder.h). To add one, copy families/Qwen.cpp, add a name to
-// CMakeLists.txt and Families.h and a line to the table in Family.cpp, and a tiny checkpoint to tests/checkpoints.
+// A family is one small file in families/. It reads the configuration (a GGUF's metadata or a config.json)
+// and declares which parts of a decoder it has (Decoder.h). To add a family, copy families/Qwen.cpp, add a name to
+// CMakeLists.txt and Families.h, a line to the table in Family.cpp, and a tiny checkpoint to tests/checkpoints.
 //
 // Nothing is ignored silently: a key that no code reads or a tensor that no code takes causes the import to
 // be refused, since either may change what the model computes.
@@ -31,8 +31,8 @@ struct Family {
 
 llvm::ArrayRef<Family> families();
 
-/// Whether a name of a family occurs in `architectures` of a config.json, and whether it occurs in GGUFs. (A
-/// model_type may be neither.)
+/// Whether the name is one that `architectures` of a config.json uses (isOfConfig) or one that GGUFs use (isOfGguf).
+/// A model_type may be neither.
 bool isOfConfig(llvm::StringRef architecture);
 bool isOfGguf(llvm::StringRef architecture);
 
@@ -43,9 +43,9 @@ const Family *findFamily(llvm::StringRef architecture);
 /// values, for reports: "full_attn_mod 1, mlp_bias false". Empty if there are none.
 std::string passedOver(const import::Checkpoint &checkpoint);
 
-/// Builds a module with one verified `lm.model` whose weights refer to the checkpoint's tensors by name. A
-/// checkpoint without any tensors (a config.json alone) gives weights of the configuration's dtype, for dummy
-/// weights. Loads the lm dialect. On failure `why` is set, with exit code 3: an unknown architecture (E0293),
+/// Builds a module with one verified `lm.model` whose weights refer to the checkpoint's tensors by name. If the
+/// checkpoint has no tensors (a config.json alone), weights have the configuration's dtype; they can then only be
+/// dummy weights. Loads the lm dialect. On failure `why` is set, with exit code 3: an unknown architecture (E0293),
 /// or a key (E0294, E0298, E0206, E0207) or a tensor (E0295 to E0297, E0299) that is missing, unused or
 /// wrong.
 ImportedModel importModel(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,

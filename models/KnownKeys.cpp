@@ -15,8 +15,8 @@ using Verdict = KnownKey::Verdict;
 
 namespace {
 
-/// Keys, families and values are separated by blanks. Rows of specific families come first, so that they can
-/// be stricter than those of all families.
+/// A row of the table. Keys, families and values are separated by blanks. Rows of specific families come first, so
+/// that they can be stricter than the rows of all families.
 struct Row {
   llvm::StringLiteral families; ///< "": all families
   llvm::StringLiteral keys;     ///< a trailing '*' matches any rest
@@ -35,7 +35,7 @@ constexpr llvm::StringLiteral kHousekeeping[] = {
     "forced_eos_token_id id2label.* label2id.* num_labels _num_labels pad_token_id prefix problem_type "
     "sep_token_id unk_token_id mask_token_id cls_token_id tokenizer_class tokenizer_* "
     "ignore_index predict_special_tokens n_special ",
-    // Training; pretraining_tp only orders the additions of a product.
+    // Training. pretraining_tp changes only the order of additions in a product.
     "attention_dropout attention_probs_dropout_prob attn_dropout attn_pdrop aux_loss_alpha "
     "classifier_dropout embd_pdrop embedding_dropout emb_dropout_prob gradient_checkpointing "
     "gradient_checkpointing_use_reentrant hidden_dropout hidden_dropout_prob init_method_std "
@@ -52,7 +52,7 @@ constexpr llvm::StringLiteral kHousekeeping[] = {
     "return_dict_in_generate scale_attention_softmax_in_fp32 tf_legacy_loss tie_encoder_decoder "
     "torchscript use_bfloat16 use_cache use_flash_attention use_flash_attention_2 use_flash_attn "
     "use_memory_efficient_attention use_return_dict ",
-    // Generation settings that older checkpoints keep here; the user's options decide.
+    // Generation settings that older checkpoints keep in config.json; Ingot takes them from the user's options.
     "bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length "
     "max_new_tokens min_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences "
@@ -93,7 +93,7 @@ constexpr Row kConfigRows[] = {
     {"qwen2moe qwen3moe", "use_qk_norm", ""},
     {"starcoder2", "mlp_type norm_type", "layer_norm default"},
 
-    // Keys that are duplicates of others, belong to training programs, or concern parts that are not text.
+    // Keys that duplicate other keys, that training programs use, or that concern parts of the model other than text.
     {"cohere",
      "_sliding_window_pattern head_dim layer_switch order_of_interleaved_layers "
      "position_embedding_type use_embedding_sharing use_gated_activation use_parallel_block "
@@ -104,7 +104,7 @@ constexpr Row kConfigRows[] = {
     // Gemma 3's class reads the first key and never applies it; the list of layers replaces the second.
     {"gemma3", "attn_logit_softcapping _sliding_window_pattern", ""},
     {"granite", "normalization_function", "rmsnorm"},
-    // For kinds of layers that the model does not have.
+    // Keys of kinds of layers that the model does not have.
     {"granite", "init_method intermediate_size mamba_* time_step_limit time_step_limit.*", ""},
     {"gpt2", "n_ctx reorder_and_upcast_attn", ""}, // the second affects only the order of rounding
     {"gpt_oss", "initial_context_length", ""},
@@ -159,7 +159,7 @@ constexpr Row kGgufRows[] = {
     {"lfm2 lfm2moe", "attention.sliding_window", "0"},
     {"granite granitemoe", "deepstack_mapping", "-1"},
     {"", "attention.causal", "true"},
-    // For text models of vision towers, embedding models, classifiers, and the layout of tensors.
+    // Keys for text models of vision towers, for embedding models and classifiers, and for the layout of tensors.
     {"",
      "n_deepstack_layers deepstack_mapping pooling_type classifier.* embedding_length_out "
      "tensor_data_layout rope.dimension_sections",
@@ -172,7 +172,7 @@ constexpr Row kGgufRows[] = {
      "use_parallel_residual",
      ""},
     {"", "ssm.* expert_shared_feed_forward_length expert_feed_forward_length", ""},
-    {"", "attn_rot_embd attn_rotary_emb rope.scaling.*", ""}, // unused by the type
+    {"", "attn_rot_embd attn_rotary_emb rope.scaling.*", ""}, // the type of rope does not use them
     {"", "attention.layer_norm_epsilon attention.layer_norm_rms_epsilon", ""},
 };
 
@@ -190,7 +190,7 @@ bool names(llvm::StringRef keys, llvm::StringRef key) {
   return hasWord(keys, [&](llvm::StringRef pattern) { return matches(key, pattern); });
 }
 
-/// The value as the table writes it: if all entries of a list are equal, it stands for that entry.
+/// The value as the table writes it. A list whose entries are all equal is written as one entry.
 std::string plain(const import::MetaValue &value) {
   const std::string text = shown(value);
   return text.size() > 1 && text.front() == '\'' ? text.substr(1, text.size() - 2) : text;

@@ -41,7 +41,7 @@ Value LayerEmitter::layerNorm(Value value, StringRef role, double eps, int64_t h
                                  builder.getI64IntegerAttr(heads), f32(builder, weightOffset));
 }
 
-/// The value permuted to match the columns of a matrix; the value itself if these have no permutation.
+/// Returns the value permuted to match the columns of a matrix, or the value itself if the matrix has no permutation.
 Value LayerEmitter::permuted(Value value, StringRef role, Value routes) {
   const std::string columnsRole = (role + kColumns).str();
   if (!has(columnsRole))

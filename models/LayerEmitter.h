@@ -19,13 +19,13 @@ struct AttentionShape {
   double softcap = 0; ///< 0: none
 };
 
-/// A stream of a state: `rows` vectors of `width` values; per position if the state is paged.
+/// A stream of a state: `rows` vectors of `width` values. A paged state has them for every position.
 struct StateStream {
   llvm::StringRef name;
   int64_t rows, width;
 };
 
-/// Emits the ops of one layer kind. Each op's location is its weight's role, or its name.
+/// Emits the ops of one layer kind. The location of an op is the role of its weight or, without a weight, its name.
 class LayerEmitter {
 public:
   mlir::Value x; ///< the layer's input; a family reads it and returns the output
@@ -35,23 +35,23 @@ public:
 
   mlir::Value rmsNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                       double weightOffset = 0);
-  /// Adds the bias "<role>_bias" if the layer has one, as does `linear`.
+  /// Adds the bias "<role>_bias" if the layer has one. `linear` does the same.
   mlir::Value layerNorm(mlir::Value value, llvm::StringRef role, double eps, int64_t heads = 1,
                         double weightOffset = 0);
-  /// With `routes`, multiplies each row by the matrix of its expert. If the layer has "<role>_columns",
-  /// columns of the matrix (or of each expert's) are in that order, and the value is permuted to match.
+  /// With `routes`, multiplies each row by the matrix of its expert. If the layer has "<role>_columns", the columns of
+  /// the matrix (or of each expert's matrix) are in that order, and the value is permuted to match.
   mlir::Value linear(mlir::Value value, llvm::StringRef role, mlir::Value routes = {});
   mlir::Value rope(mlir::Value value, llvm::StringRef role, int64_t heads, lm::RopeStyle style,
                    double attentionFactor = 1);
   /// Multiplies the value by the factor of its position's period.
   mlir::Value scaleByPosition(mlir::Value value, llvm::StringRef role, int64_t period);
-  /// Adds a state that each layer of the kind keeps: @<name>.<layer>. An op that takes the state assigns its
-  /// successor.
+  /// Adds a state that each layer of the kind keeps: @<name>.<layer>. Returns a reference to the state's current
+  /// value; code that emits an op on the state assigns the op's result to it.
   mlir::Value &addState(llvm::StringRef name, llvm::ArrayRef<StateStream> streams, bool fixed);
   /// Appends k and v to a paged state of the layer, then attends, using "attn_sinks" if the layer has them.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, const AttentionShape &shape);
-  /// Convolves each channel over its own past, which becomes a state of the layer; adds "<role>_bias" if
-  /// there is one.
+  /// Convolves each channel over its own past rows, which become a state of the layer. Adds "<role>_bias" if the
+  /// layer has it.
   mlir::Value causalConv(mlir::Value value, llvm::StringRef role);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
@@ -71,7 +71,7 @@ public:
   mlir::Value dispatch(mlir::Value value, mlir::Value routes);
   mlir::Value combine(mlir::Value value, mlir::Value routes);
   mlir::Value scaleRows(mlir::Value value, mlir::Value factors);
-  /// For ops of other dialects: the insertion point, the location, and the batch that some of them take.
+  /// The insertion point, the location and the batch, with which families emit ops of other dialects.
   mlir::OpBuilder &ops() { return builder; }
   mlir::Location at(llvm::StringRef role);
   mlir::Value stepBatch() const { return batch; }

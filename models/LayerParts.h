@@ -1,6 +1,6 @@
 //===- LayerParts.h - Names and kinds of the parts of layers ----------------===//
 //
-// The vocabulary of a family's file, which declares the parts that a model has and builds nothing itself.
+// A family's file declares the parts of a model with the types in this header; it builds nothing itself.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -6,8 +6,8 @@
 //   tensors ──weight()──► lm.weight @blk.0.attn_q {source = "the tensor's own name"}, or the
 //                         tensor rows that it is made of (RowOrder.h)
 //   layers  ──layer()───► lm.layer_kind, one for each *kind*: two layers are of one
-//                         kind if name, roles and weight types agree, so a
-//                         mixed checkpoint gets as many kinds as it has mixtures
+//                         kind if name, roles and weight types agree, so a checkpoint
+//                         with several weight formats has a kind for each combination
 //   finish() ───────────► lm.entry, and the check that every row of every tensor was taken
 //
 // The first error is kept, and everything built after it is discarded, so a family does not need a check
@@ -28,7 +28,7 @@
 
 namespace ingot::models {
 
-/// Whether a shape is that of a vector, or of one vector per expert (lm::WeightType::isVectors).
+/// Whether the shape is the shape of a vector, or of one vector per expert (lm::WeightType::isVectors).
 inline bool isVectors(llvm::ArrayRef<int64_t> shape) {
   return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
 }
@@ -88,8 +88,8 @@ public:
   /// The column permutation of a matrix of the entry point (ColumnOrders.cpp); null if it has none.
   lm::WeightOp columnsOf(llvm::StringRef symbol, llvm::StringRef matrix, int64_t length);
   /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and its column
-  /// permutation under "<role>_columns" if it has one (GroupedInts.h): whole tensors, or rows of packed ones.
-  /// `transposed`: the tensor is [columns][rows]; this does not affect the bias.
+  /// permutation under "<role>_columns" if it has one (GroupedInts.h). Matrix and bias are whole tensors, or the rows
+  /// `order` of packed tensors. With `transposed`, the matrix's tensor is [columns][rows]; the bias is not affected.
   void addMatrix(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t rows,
                  int64_t columns, Bias bias = Bias::None, const RowOrder &order = {},
                  bool transposed = false);
@@ -100,14 +100,14 @@ public:
   void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
                   int64_t length, bool apart);
   /// Takes a stack of matrices, or of vectors as [count][length][1], whose rows are the concatenated rows of
-  /// `parts`; if each part is a matrix, also their column permutations under "<role>_columns".
+  /// `parts`. If each part is a matrix, also takes their column permutations under "<role>_columns".
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
-  /// Refuses a tensor that exists with another shape: the error is clearer than one about its parts.
+  /// Refuses a tensor that exists with another shape. This error is clearer than a later error about its parts.
   void expectShape(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
   /// The name of layer i's tensor in this checkpoint: the layer's prefix and `tensor`.
   std::string sourceOf(int64_t layer, llvm::StringRef tensor) const;
-  /// Takes the taps of a depthwise convolution, oldest first, as a vector [taps][channels]; tensors have
+  /// Takes the taps of a depthwise convolution, oldest first, as a vector [taps][channels]. The checkpoint's tensor is
   /// [channels][taps], with or without a dimension of 1 in between.
   void addTaps(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t channels,
                int64_t taps, Bias bias = Bias::None);
@@ -117,11 +117,11 @@ public:
   std::vector<float> take(llvm::StringRef source, int64_t length);
   /// Marks a redundant tensor as taken, if it exists (older files store rope's frequencies).
   void takeUnread(llvm::StringRef source);
-  /// Whether a model whose configuration ties the head to the embedding nevertheless has a separate head,
-  /// which is then used, with a warning. A head that equals the embedding byte for byte is ignored.
+  /// Whether a model has a separate head although its configuration ties the head to the embedding. The separate head
+  /// is then used, with a warning. A head that equals the embedding byte for byte is ignored.
   bool hasOwnHead(lm::WeightOp embedding, llvm::StringRef outputSource);
 
-  /// Adds the next layer. `name` is the base of the kind's name, and distinguishes kinds that have the same
+  /// Adds the next layer. `name` is the base of the kind's name and distinguishes kinds that have the same
   /// weights ("local", "global").
   void layer(llvm::StringRef name, const LayerWeights &weights,
              llvm::function_ref<mlir::Value(LayerEmitter &)> emit);
@@ -174,7 +174,7 @@ private:
   mlir::MLIRContext &context;
   const import::Checkpoint &checkpoint;
   ModelShape shape;
-  WeightFormat dtype; ///< of matrices, if the checkpoint has no tensors
+  WeightFormat dtype; ///< the format of matrices if the checkpoint has no tensors
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::Block *modelBody = nullptr; ///< body of lm.model
   mlir::OpBuilder builder;

@@ -1,6 +1,6 @@
 //===- ModelErrors.h - Why a family refuses a checkpoint ------------------===//
 //
-// The codes that ImportErrors.h leaves to the families. All have exit code 3.
+// The codes of import errors that families report, in addition to those in ImportErrors.h. All have exit code 3.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -61,7 +61,7 @@ static bool isShapeOf(ArrayRef<int64_t> found, ArrayRef<int64_t> expected) {
          llvm::to_vector(llvm::make_filter_range(expected, isLonger));
 }
 
-/// The shape from the part's point of view: a transposed vector is a column.
+/// Returns the shape as the part uses it: a transposed vector is a matrix with one column.
 static std::vector<int64_t> shapeFor(const TensorRows &part, const import::Tensor &tensor) {
   std::vector<int64_t> shape = tensor.shape;
   if (part.transposed && shape.size() == 1)
@@ -78,8 +78,8 @@ void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> e
                         "take configuration and tensors from the same checkpoint"));
 }
 
-/// Finds a tensor whose name differs only in its first components, but has the same layer number if there is
-/// one; null if there is none.
+/// Finds a tensor whose name differs from `source` only in its first components; a layer number must be the same.
+/// Returns null if there is no such tensor.
 static const import::Tensor *renamed(const import::Checkpoint &checkpoint, StringRef source) {
   for (auto [first, rest] = source.split('.');
        rest.contains('.') && !llvm::all_of(first, llvm::isDigit);
@@ -113,7 +113,7 @@ void ModelBuilder::refuseMissing(StringRef source, ArrayRef<int64_t> expected) {
       fix));
 }
 
-/// Finds the tensor of one part of a weight of this shape; if the part is `alone`, it is the whole weight.
+/// Finds the tensor of one part of a weight of the shape `expected`. `alone`: the weight has no other part.
 const import::Tensor *ModelBuilder::findPart(const TensorRows &part, ArrayRef<int64_t> expected,
                                              bool alone) {
   const std::string &source = part.tensor;
@@ -226,8 +226,8 @@ void ModelBuilder::expectShape(StringRef source, ArrayRef<int64_t> expected) {
 // Tensors that were not taken
 //===----------------------------------------------------------------------===//
 
-/// Whether the tensor belongs to a layer after the last one: some users truncate models by changing only
-/// num_hidden_layers.
+/// Whether the tensor belongs to a layer after the last one. Such tensors exist because some users truncate models by
+/// changing only num_hidden_layers.
 bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
   int64_t layer;
   return checkpoint.container == import::Container::Safetensors &&
@@ -235,8 +235,8 @@ bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
-/// Whether transformers ignores the tensor in every family: values that models compute themselves, and value
-/// heads (of trl's trainers).
+/// Whether transformers ignores the tensor in every family. It ignores values that models compute themselves, and the
+/// value heads of trl's trainers.
 static bool isPassedOver(StringRef tensor) {
   for (StringRef ending : {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
                            "rotary_emb.original_inv_freq", "rotary_pos_emb.inv_freq"})

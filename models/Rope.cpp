@@ -112,7 +112,8 @@ static void readYarn(Config &config, KeyOfRope key, int64_t context, Rope &rope)
   rope.betaFast = turns("beta_fast", 32);
   rope.betaSlow = turns("beta_slow", 1);
   rope.truncate = config.flagOr(key("truncate"), true);
-  // The ratio of the two if both are present, as in DeepSeek and related models; otherwise yarn's own scale.
+  // If both keys are present, the default is the ratio of their scales, as in DeepSeek and related models. Otherwise
+  // it is yarn's own scale.
   const double mscale = config.numberOr(key("mscale"), 0),
                allDim = config.numberOr(key("mscale_all_dim"), 0);
   const double otherwise = mscale > 0 && allDim > 0
@@ -126,8 +127,8 @@ static void readLongRope(Config &config, KeyOfRope key, int64_t context, Rope &r
   rope.originalContext = originalContext(config, key, context);
   const std::vector<double> shorter = config.numbers(key("short_factor")),
                             longer = config.numbers(key("long_factor"));
-  // HF's model switches from one list to the other during generation, and recomputes its cache. An engine is
-  // compiled for one context.
+  // HF's model switches from one list to the other during generation and recomputes its cache. An engine is compiled
+  // for one context, so it needs only one list.
   rope.divisors = double(context) > rope.originalContext ? longer : shorter;
   if (rope.divisors.empty())
     config.refuseValue(key("long_factor"), "no list", "numbers, one for each pair of a head");
@@ -185,8 +186,9 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   if (!readScaling(config, type, key, context, rope))
     config.refuseValue(key("rope_type"), import::inQuotes(type),
                        "default, linear, llama3, yarn, longrope, dynamic, mrope");
-  // Keys that transformers ignores if the type does not use them, and vLLM's names for the same. Sections
-  // belong to the axes of images: in pure text all three have one position, so the rope is a plain one.
+  // These are keys that transformers ignores if the type does not use them, and vLLM's names for the same keys.
+  // mrope_section divides a head among the three axes of images; in pure text all axes have one position, so the rope
+  // is a plain one.
   for (llvm::StringRef unread : {"alpha",
                                  "apply_yarn_scaling",
                                  "attention_factor",
@@ -224,8 +226,8 @@ static double readYarnFactor(Config &config, double own) {
 Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context) {
   Rope rope;
   rope.base = config.positiveOr("rope.freq_base", baseOtherwise);
-  // As in llama.cpp: a factor without a type is linear; 0 means none, and older files use another name for
-  // it.
+  // As in llama.cpp, a factor without a type is linear, and a factor of 0 means none. Older files use another name
+  // for the factor.
   const std::string type = config.textOr("rope.scaling.type", "linear");
   rope.originalContext =
       config.positiveOr("rope.scaling.original_context_length", static_cast<double>(context));
@@ -243,7 +245,7 @@ Rope models::readGgufRope(Config &config, double baseOtherwise, int64_t context)
     rope.scaling = Rope::Scaling::Yarn;
     rope.betaFast = config.positiveOr("rope.scaling.yarn_beta_fast", 32);
     rope.betaSlow = config.positiveOr("rope.scaling.yarn_beta_slow", 1);
-    // yarn's own scale, divided by that of yarn_log_multiplier if the file has one.
+    // The default is yarn's own scale, divided by the scale of yarn_log_multiplier if the file has that key.
     const double allDim = config.numberOr("rope.scaling.yarn_log_multiplier", 0);
     rope.attentionFactor *= readYarnFactor(
         config, yarnScale(rope.factor) / (allDim > 0 ? yarnScale(rope.factor, allDim) : 1));

@@ -4,7 +4,7 @@
 //
 //   f[i] = base ^ (-2i / rotary)          (RoFormer, arXiv:2104.09864)
 //
-// and long-context checkpoints change f, never the kernel: the resulting vector is a weight with constant
+// Long-context checkpoints change f, never the kernel: the resulting vector is a weight with constant
 // values in `lm`. It is computed in f32, as HF transformers does, because at position 8,000 the last bit of f
 // is visible in the angle.
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ struct Rope {
   double base = 10000;
   Scaling scaling = Scaling::None;
   double factor = 1;
-  double originalContext = 8192; ///< context that the model was trained with before the stretch
+  double originalContext = 8192; ///< context of the training, before it was stretched
 
   double lowFrequencyFactor = 1, highFrequencyFactor = 4; ///< Llama3
 
@@ -41,17 +41,17 @@ struct Rope {
 std::vector<float> ropeFrequencies(const Rope &rope, int64_t rotary,
                                    llvm::ArrayRef<float> divisors = {});
 
-/// Reads the parameters from config.json: `scope` is "rope_scaling." or "rope_parameters.…", whose rope_theta
-/// takes precedence over the one at `baseKey`. `context` is the model's context, for a scaling that does not
+/// Reads the parameters from config.json. `scope` is "rope_scaling." or "rope_parameters.…"; a rope_theta in this
+/// scope takes precedence over the key `baseKey`. `context` is the model's context, for a scaling that does not
 /// state its original context. Unknown rope types are refused.
 Rope readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey, double baseOtherwise,
               int64_t context);
 
-/// Reads GGUF's rope.freq_base, rope.scaling.type, .factor and the yarn keys. `context` as above.
+/// Reads GGUF's rope.freq_base, rope.scaling.type, .factor and the yarn keys. `context` is as in readRope.
 Rope readGgufRope(Config &config, double baseOtherwise, int64_t context);
 
-/// The factor by which longrope changes the length of vectors: sqrt(1 + ln f / ln original), where f is the
-/// stretch of the context; 1 if f is at most 1 (LongRoPE, arXiv:2402.13753; HF's formula).
+/// The factor by which longrope scales rotated vectors: sqrt(1 + ln f / ln original), where f is the factor by which
+/// the context is stretched; 1 if f is at most 1 (LongRoPE, arXiv:2402.13753; HF's formula).
 double longRopeAttentionFactor(double stretched, double originalContext);
 
 } // namespace ingot::models

@@ -1,6 +1,7 @@
 //===- ShortConvolution.h - A gated short convolution -----------------------===//
 //
-// Replaces attention: each channel is convolved over a few rows, which are kept as state of the sequence.
+// The convolution replaces attention. Each channel is convolved over a few rows, which are kept as state of the
+// sequence.
 //
 //   b, c, x = the three thirds of in_proj(h)
 //   mix(h)  = out_proj(c * conv(b * x))

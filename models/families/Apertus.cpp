@@ -1,6 +1,6 @@
 //===- Apertus.cpp - Apertus 8B and 70B -----------------------------------===//
 //
-// Llama's layer with norms of each head of q and k, and an MLP without a gate, whose activation (xIELU) has
+// Llama's layer with norms of each head of q and k, and an MLP without a gate. Its activation (xIELU) has
 // two learned slopes per layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold
 // the same numbers as lists. (arXiv:2509.14233; HF modeling_apertus.py.)
 //===----------------------------------------------------------------------===//
@@ -17,7 +17,7 @@ using namespace ingot::models;
 
 static double softplus(double x) { return std::log1p(std::exp(x)); }
 
-/// The only number of a tensor of any shape; `otherwise` if there is no such tensor.
+/// The number in a tensor of one element, whatever its shape; `otherwise` if there is no such tensor.
 static double numberOf(Config &config, const import::Checkpoint &checkpoint,
                        const std::string &name, double otherwise) {
   const import::Tensor *tensor = checkpoint.find(name);

@@ -1,7 +1,7 @@
 //===- Arcee.cpp - AFM 4.5B -----------------------------------------------===//
 //
-// Llama's layer with an MLP that has a squared ReLU and no gate. GGUF files hold q and k permuted, as
-// Llama's.
+// Llama's layer with an MLP that has a squared ReLU and no gate. GGUF files hold q and k permuted, as Llama's GGUF
+// files do.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

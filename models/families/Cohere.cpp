@@ -2,7 +2,7 @@
 //
 // Both sublayers read the same h through one layer norm without a bias; heads rotate adjacent pairs; the
 // logits are scaled. Command R+ norms each head of q and k by a weight of its own. In Command R7B (Cohere2),
-// three of every four layers have a window, and only those rotate. (HF modeling_cohere.py,
+// three of every four layers have a window, and only these layers rotate q and k. (HF modeling_cohere.py,
 // modeling_cohere2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

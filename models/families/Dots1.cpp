@@ -11,7 +11,8 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// The first layers attend to all positions, the others to a window, but no published model has one.
+/// If there is a window, the first layers attend to all positions and the others to the window. No published model has
+/// one.
 static void readDotsWindows(Config &config, Decoder &m) {
   const auto from = static_cast<int64_t>(config.numberOr("max_window_layers", 62));
   const bool none = config.isNull("sliding_window");

@@ -1,7 +1,8 @@
 //===- Ernie.cpp - ERNIE 4.5 ----------------------------------------------===//
 //
 // Llama's layer; heads rotate adjacent pairs in both containers. A range of layers has experts and a shared
-// MLP: experts are chosen by the softmax over all plus a bias, and weights are normalised without the bias.
+// MLP. Experts are chosen by a softmax over the scores of all experts, plus a bias. Their weights are normalised
+// without the bias.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

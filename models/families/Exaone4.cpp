@@ -1,7 +1,7 @@
 //===- Exaone4.cpp - EXAONE 4 ---------------------------------------------===//
 //
 // Norms follow their sublayers, and heads of q and k are normed. If a model has a window, three of every four
-// layers use it, and only those rotate. (arXiv:2507.11407; HF modeling_exaone4.py.)
+// layers use it, and only these layers rotate q and k. (arXiv:2507.11407; HF modeling_exaone4.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

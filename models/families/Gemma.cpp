@@ -1,6 +1,6 @@
 //===- Gemma.cpp - Gemma 1 and 2 ------------------------------------------===//
 //
-// Norms multiply by 1 + w: GGUF files store the sum, HF's store w. The embedding is scaled by sqrt(hidden).
+// Norms multiply by 1 + w: GGUF files store 1 + w, and HF's files store w. The embedding is scaled by sqrt(hidden).
 // Gemma 2 has norms around both sublayers, soft caps, and a window in every other layer, starting with the
 // first. (Gemma reports, arXiv:2403.08295 and 2408.00118; HF modeling_gemma.py, modeling_gemma2.py.)
 //===----------------------------------------------------------------------===//
@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::models;
 
-/// Reads what both have in common, with defaults of HF's GemmaConfig.
+/// Reads the settings that both generations have, with the defaults of HF's GemmaConfig.
 static void readCommon(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
   m.normWeightOffset = 1;
   m.context = 8192;

@@ -1,8 +1,8 @@
 //===- Gemma3.cpp - Gemma 3, text -----------------------------------------===//
 //
-// Norms around both sublayers and of each head. Most layers have a window and a rope base of 10,000; every
-// sixth layer attends to all positions, with a base and scaling of its own. Norms multiply by 1 + w: GGUF
-// files store the sum, HF's store w. The embedding is scaled by sqrt(hidden). (Gemma 3 technical report,
+// There are norms around both sublayers, and each head is normed. Most layers have a window and a rope base of 10,000;
+// every sixth layer attends to all positions, with a base and scaling of its own. Norms multiply by 1 + w: GGUF files
+// store 1 + w, and HF's files store w. The embedding is scaled by sqrt(hidden). (Gemma 3 technical report,
 // arXiv:2503.19786; HF modeling_gemma3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

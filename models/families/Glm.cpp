@@ -1,7 +1,7 @@
 //===- Glm.cpp - GLM-4 9B and 32B -----------------------------------------===//
 //
 // Half of each head is rotated, in adjacent pairs; gate and up are one tensor. GLM-4-0414 has norms around
-// both sublayers; the GLM-4 of 2024, chatglm in GGUF files, has them before. (HF modeling_glm.py,
+// both sublayers; the GLM-4 of 2024 (chatglm in GGUF files) has them only before. (HF modeling_glm.py,
 // modeling_glm4.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

@@ -1,6 +1,6 @@
 //===- Glm4Moe.cpp - GLM-4.5, 4.6 and 4.7 ---------------------------------===//
 //
-// Half of each head is rotated, pairing its lower and upper half; heads may be normed. The first layers are
+// Half of each head is rotated, with pairs (i, i + half of the rotated part). Heads may be normed. The first layers are
 // dense; the others have a shared MLP and DeepSeek-V3's experts. (HF modeling_glm4_moe.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

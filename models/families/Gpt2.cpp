@@ -1,8 +1,8 @@
 //===- Gpt2.cpp - GPT-2 and similar models --------------------------------===//
 //
-// Positions are learned rows that are added to the embedding; layer norms, biases everywhere, an MLP without
-// a gate. HF's matrices are stored as [columns][rows], with q, k and v concatenated; GGUF stores them like
-// those of other families.
+// Positions are learned rows that are added to the embedding. There are layer norms, biases everywhere, and an MLP
+// without a gate. HF's matrices are stored as [columns][rows], with q, k and v concatenated. GGUF files store them as
+// they do for other families.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

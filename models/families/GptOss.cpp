@@ -1,9 +1,9 @@
 //===- GptOss.cpp - gpt-oss 20B and 120B ----------------------------------===//
 //
-// Biases everywhere; heads have sinks; every other layer has a window. Experts are chosen by their logits,
-// and a softmax over those of the chosen gives their weights; each computes down((up' + 1) * gate' *
-// sigmoid(1.702 gate')) with gate' and up' clamped. Checkpoints interleave the rows of gate and up; those in
-// BF16 store matrices transposed. (HF modeling_gpt_oss.py.)
+// There are biases everywhere, heads have sinks, and every other layer has a window. Experts are chosen by their
+// logits, and a softmax over the logits of the chosen experts gives their weights. Each expert computes down((up' + 1)
+// * gate' * sigmoid(1.702 gate')) with gate' and up' clamped. Checkpoints interleave the rows of gate and up; BF16
+// checkpoints store matrices transposed. (HF modeling_gpt_oss.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -1,8 +1,8 @@
 //===- Granite.cpp - Granite 3 and 4 without state spaces -----------------===//
 //
 // Llama's layer with four multipliers: of the embedding, of each sublayer's output, of the attention scores
-// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's. Experts are chosen by their
-// logits, and a softmax over those of the chosen gives their weights.
+// and, as a divisor, of the logits. GGUF files hold q and k permuted, as Llama's GGUF files do. Experts are chosen by
+// their logits, and a softmax over the logits of the chosen experts gives their weights.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -57,7 +57,7 @@ static Experts expertsOfGranite(const import::Checkpoint &checkpoint) {
   return experts;
 }
 
-/// A model without experts has only the shared MLP.
+/// Sets the names and the size of the shared MLP, which is the only MLP of a model without experts.
 static void setDenseMlp(Decoder &m) {
   m.gateUp = true;
   m.names.gateUp.hf = "shared_mlp.input_linear";
@@ -100,8 +100,8 @@ static void readAny(Config &config, const import::Checkpoint &checkpoint, Decode
 }
 
 void models::readGraniteMoe(Config &config, const import::Checkpoint &checkpoint, Decoder &m) {
-  // llama.cpp's converter uses this name for a dense Granite 4 if the configuration has a number of experts
-  // per token.
+  // llama.cpp's converter also names a dense Granite 4 granitemoe if its configuration has a number of experts per
+  // token.
   if (!config.isGguf() || config.sizeOr("expert_count", 0) > 0)
     m.experts = expertsOfGranite(checkpoint);
   readAny(config, checkpoint, m);

@@ -1,7 +1,8 @@
 //===- HunYuan.cpp - HunYuan V1, dense and with experts -------------------===//
 //
 // Llama's layer, with norms of each head of q and k after the rotation. Long contexts use a larger rope base.
-// Hunyuan-A13B has a shared MLP and experts: the best by the softmax over all, normalised to a sum of 1.
+// Hunyuan-A13B has a shared MLP and experts. Experts are chosen by the softmax over all of them, and their weights are
+// normalised to a sum of 1.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -19,7 +20,7 @@ static void setDefaults(Decoder &m) {
   m.names.kNorm.hf = "self_attn.key_layernorm";
 }
 
-/// Reads the keys that both models have for attention, and those of unpublished models.
+/// Reads the keys that both models have for attention, and keys that only unpublished models set.
 static void readRest(Config &config, Decoder &m) {
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});
   readBias(config, "mlp_bias", {&m.mlpBias});

@@ -24,8 +24,8 @@ static int64_t checkTaps(Config &config, llvm::StringRef key, int64_t taps) {
   return std::max<int64_t>(taps, 2);
 }
 
-/// Returns the layers with attention; the others are convolutions. GGUF: those with KV heads, all with the
-/// same number.
+/// Returns whether each layer has attention rather than a convolution. In a GGUF, layers with KV heads have attention;
+/// they must all have the same number of KV heads.
 static std::vector<bool> readKvHeads(Config &config, Decoder &m) {
   constexpr const char *key = "attention.head_count_kv";
   const std::vector<int64_t> heads = config.integers(key);
@@ -42,7 +42,8 @@ static std::vector<bool> readKvHeads(Config &config, Decoder &m) {
   return attends;
 }
 
-/// HF: from the list of types, or from the indices of attention layers; without either, all layers attend.
+/// Returns the same for HF, from the list of types or from the indices of attention layers. Without either, all layers
+/// have attention.
 static std::vector<bool> readLayerTypes(Config &config, int64_t layers) {
   std::vector<bool> attends;
   if (config.hasArray("layer_types")) {

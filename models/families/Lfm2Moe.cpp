@@ -1,7 +1,7 @@
 //===- Lfm2Moe.cpp - LFM2-MoE -----------------------------------------------===//
 //
-// LFM2's layers, of which all but the first few have experts: the best by sigmoid and a bias, with weights
-// normalised without the bias. (HF modeling_lfm2_moe.py.)
+// LFM2's layers, of which all but the first few have experts. Experts are chosen by a sigmoid plus a bias, and their
+// weights are normalised without the bias. (HF modeling_lfm2_moe.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -1,8 +1,8 @@
 //===- MiniMaxM2.cpp - MiniMax-M2 -----------------------------------------===//
 //
-// Llama's layer with norms of q and k as whole rows; half of each head is rotated. Experts score by a
-// sigmoid; a bias affects only their choice, and the weights of the chosen are normalised to a sum of 1. (HF
-// modeling_minimax_m2.py.)
+// Llama's layer with norms of q and k as whole rows; half of each head is rotated. The score of an expert is a
+// sigmoid. A bias affects only the choice of experts, and the weights of the chosen ones are normalised to a sum of 1.
+// (HF modeling_minimax_m2.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

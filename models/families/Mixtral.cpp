@@ -1,7 +1,7 @@
 //===- Mixtral.cpp - Mixtral 8x7B and 8x22B -------------------------------===//
 //
-// Mistral's layer with experts: the best two by the softmax over all, normalised to a sum of 1. A GGUF states
-// the architecture llama; its experts tell it apart (Llama.cpp).
+// Mistral's layer with experts. The best two are chosen by the softmax over all experts, and their weights are
+// normalised to a sum of 1. A GGUF states the architecture llama; Llama.cpp recognises it by its experts.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

@@ -1,7 +1,7 @@
 //===- Nemotron.cpp - Nemotron 4 and Minitron, dense ----------------------===//
 //
-// Layer norms multiply by 1 + w (GGUF files store the sum), the MLP has a squared ReLU and no gate, and half
-// of each head is rotated.
+// Layer norms multiply by 1 + w (GGUF files store 1 + w), the MLP has a squared ReLU and no gate, and half of each
+// head is rotated.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

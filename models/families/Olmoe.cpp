@@ -1,6 +1,6 @@
 //===- Olmoe.cpp - OLMoE 1B-7B --------------------------------------------===//
 //
-// Llama's layer with norms of q and k as whole rows, and with experts: the best by the softmax over all.
+// Llama's layer with norms of q and k as whole rows, and with experts. They are chosen by the softmax over all experts.
 // (arXiv:2409.02060; HF modeling_olmoe.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"

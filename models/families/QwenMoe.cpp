@@ -1,8 +1,8 @@
 //===- QwenMoe.cpp - Qwen1.5-MoE, Qwen2-MoE and Qwen3-MoE -----------------===//
 //
-// Qwen's layer with experts: the best by the softmax over all, in Qwen3 normalised to a sum of 1. In Qwen2
-// every token also goes through a shared MLP, scaled by a factor of its own. A list or a step may leave
-// layers dense.
+// Qwen's layer with experts, which are chosen by the softmax over all of them; Qwen3 normalises their weights to a sum
+// of 1. In Qwen2 every token also goes through a shared MLP, scaled by a factor of its own. In the configuration, a
+// list (mlp_only_layers) or a step (decoder_sparse_step) may leave layers dense.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -23,8 +23,8 @@ static void readQwenExperts(Config &config, Decoder &m, bool normalized) {
                    [&](int64_t i) { return (i + 1) % step == 0 && !llvm::is_contained(dense, i); });
 }
 
-/// Whether stacks have columns first. Qwen3-VL is published that way, but transformers saves rows first. The
-/// tensors show which it is, unless experts are as wide as the model, which does not occur.
+/// Whether stacks have columns first. Qwen3-VL is published that way, but transformers saves rows first. The shapes
+/// of tensors show the order, unless experts are as wide as the model, which does not occur.
 static bool isAcross(const import::Checkpoint &checkpoint, const Decoder &m) {
   const std::vector<int64_t> across = {m.experts->route.count, m.experts->width, m.hidden};
   return m.experts->width != m.hidden &&
@@ -73,7 +73,7 @@ void models::readQwen3Moe(Config &config, const import::Checkpoint &checkpoint, 
   m.headNorm = HeadNorm::Head;
   m.experts.emplace();
   readSizes(config, checkpoint, m);
-  // The transformers class of Qwen3-VL has no such key, and normalises.
+  // The transformers class of Qwen3-VL has no key for the normalisation, and always normalises.
   readQwenExperts(config, m, config.textOr("model_type", "") == "qwen3_vl_moe_text");
   m.experts->across = isAcross(checkpoint, m);
   readBias(config, "attention_bias", {&m.attentionBias, &m.outputBias});

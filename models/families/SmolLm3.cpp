@@ -1,6 +1,6 @@
 //===- SmolLm3.cpp - SmolLM3 ----------------------------------------------===//
 //
-// Llama's layer, but every fourth layer has no rotation. GGUF files hold q and k permuted, as Llama's.
+// Llama's layer, but every fourth layer has no rotation. GGUF files hold q and k permuted, as Llama's GGUF files do.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

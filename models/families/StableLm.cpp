@@ -24,8 +24,8 @@ void models::readStableLm(Config &config, const import::Checkpoint &checkpoint, 
   readBias(config, "use_qkv_bias", {&m.attentionBias});
   if (config.flagOr("use_parallel_residual", false))
     m.residual = Residual::OneNorm;
-  // A GGUF of the 12B model without its head norms, as some converters write it, is refused, because it would
-  // compute something else.
+  // Some converters write GGUFs of the 12B model without its head norms. They are refused, because they would compute
+  // something else.
   if (config.isGguf()
           ? m.residual == Residual::OneNorm || checkpoint.find("blk.0.attn_q_norm.weight")
           : config.flagOr("qk_layernorm", false))

@@ -1,6 +1,6 @@
 //===- StarCoder2.cpp - StarCoder2 ----------------------------------------===//
 //
-// Layer norms, biases everywhere, and an MLP without a gate.
+// The model has layer norms, biases everywhere, and an MLP without a gate.
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
