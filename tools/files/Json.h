@@ -1,8 +1,8 @@
 //===- Json.h - Writing JSON ------------------------------------------------===//
 //
 // Objects are written field by field in the order given. The keys of the command line's
-// answers are stable (docs/command-line.md). Numbers use the shortest text that reads back
-// equal; values that JSON cannot express (NaN, infinities) become null.
+// answers are stable (docs/command-line.md). A number is written as the shortest text that
+// parses to the same value. Values that JSON cannot express (NaN, infinities) become null.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -21,7 +21,7 @@ public:
                                                    uint64_t columns);
 
   void row(const float *values);
-  /// Completes the file. Errors: E0121: something could not be written (a full disk).
+  /// Completes the file. Errors: E0121: some part could not be written, for example because the disk is full.
   Result<void> finish();
 
 private:

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Computes, over the bytes in order, the kind of hash that the etag is.
+/// Hashes the file's bytes in order, with the algorithm that made the etag.
 class PromisedHash {
 public:
   explicit PromisedHash(const RemoteFile &file) : etag(file.etag), bytes(file.bytes) { restart(); }
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Descriptor>> lockOf(const fs::path &path, const RemoteFil
     return cannotKeep(path, errno);
   if (::flock(lock->number, LOCK_EX | LOCK_NB) == 0)
     return lock;
-  if (errno != EWOULDBLOCK) // the file system has no locks: go on without one
+  if (errno != EWOULDBLOCK) // the file system does not support locks: go on without one
     return lock;
   listener.say("another program is fetching " + file.path + ": waiting for it");
   while (::flock(lock->number, LOCK_EX) != 0 && errno == EINTR) {
@@ -219,7 +219,7 @@ Result<void> fetchBlob(HubClient &client, const Reference &reference, const Remo
   auto lock = lockOf(cache.lock(file.etag), file, listener);
   if (!lock)
     return lock.error();
-  if (isThere(blob, file)) // while we waited
+  if (isThere(blob, file)) // another process fetched it while we waited
     return {};
 
   Incomplete part(cache.incomplete(file.etag), file);
@@ -233,7 +233,7 @@ Result<void> fetchBlob(HubClient &client, const Reference &reference, const Remo
       break;
     if (auto restarted = part.restart(); !restarted)
       return restarted;
-    if (!again) // the bytes of an earlier run cannot be the cause
+    if (!again) // all bytes came in this run, so fetching them again would not help
       return Error{ExitCode::File, "E0159", file.path + " does not match the hub's metadata",
                    "its hash is " + found + ", expected " + file.etag,
                    "try again later; a proxy in between may have changed it"};

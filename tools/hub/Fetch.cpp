@@ -181,7 +181,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
       return *local;
   if (settings.offline)
     return isOffline(reference, settings);
-  // If the hub does not answer, the cached model serves instead; if the hub refuses, it does not.
+  // If the hub does not answer, the cached model is used instead. If the hub refuses the request, it is not.
   auto orLocal = [&](const Error &error) -> Result<std::string> {
     const bool isNo = error.code == errors::kHubDenies || error.code == errors::kHubLacks;
     auto local = isNo ? std::nullopt : localModel(reference, settings);

@@ -24,7 +24,7 @@ Result<std::string> fetchModel(const Reference &reference, const Settings &setti
 /// Returns the same path from the cache alone, if the cache has all files that the model needs.
 std::optional<std::string> localModel(const Reference &reference, const Settings &settings);
 
-/// A model without its weights: enough to decide whether it would compile.
+/// A model without its weights, which is enough to decide whether it would compile.
 struct Outline {
   std::string folder; ///< the snapshot, with config.json and the files of the tokenizer
   struct Weights {

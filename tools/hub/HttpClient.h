@@ -1,11 +1,11 @@
 //===- HttpClient.h - HTTP requests through libcurl -----------------------===//
 //
-// This is a narrow interface to libcurl. Why libcurl: it handles TLS with the system's roots, proxies,
-// HTTP/2 and odd servers, and every Debian has it. Why it is opened at run time (dlopen of libcurl.so.4):
-// it pulls in some thirty libraries, and `ingot` needs none of them to run an engine.
+// This is a narrow interface to libcurl. We use libcurl because it handles TLS with the system's root certificates,
+// proxies, HTTP/2 and odd servers, and because every Debian has it. We open it at run time (dlopen of libcurl.so.4)
+// because it pulls in some thirty libraries, and `ingot` needs none of them to run an engine.
 //
-// This client does not follow redirects. HubClient does, and decides at each hop whether that host gets
-// the token.
+// This client does not follow redirects. HubClient follows them, and decides at each hop whether to send the token
+// to that host.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,12 +24,12 @@ namespace ingot::hub {
 /// The response to a request.
 struct HttpAnswer {
   int status = 0;                             ///< 0: no answer began
-  std::map<std::string, std::string> headers; ///< names in lower case; only of the last answer
+  std::map<std::string, std::string> headers; ///< of the last response; names in lower case
   std::string body;                           ///< unless a sink took it; at most kMostBody bytes
-  std::string location;                       ///< where a redirect leads, absolute; or empty
-  std::string failure;                        ///< why the transfer ended early; empty: complete
-  bool refused = false;                       ///< the sink ended it
-  bool unreachable = false;                   ///< no connection could be made
+  std::string location;     ///< absolute address that a redirect leads to; or empty
+  std::string failure;      ///< why the transfer ended early; empty: complete
+  bool refused = false;     ///< the sink ended the transfer
+  bool unreachable = false; ///< no connection could be made
 
   /// Returns the header's value; empty if there is none.
   std::string header(const std::string &name) const;
@@ -49,7 +49,7 @@ struct HttpRequest {
   std::function<bool(const HttpAnswer &, std::span<const char>)> sink = nullptr;
 };
 
-/// Has one connection at a time, which is kept and reused. Not thread-safe.
+/// A client with one connection at a time, which is kept open and reused. Not thread-safe.
 class HttpClient {
 public:
   /// Errors: E0161 (exit 70): libcurl is not installed.

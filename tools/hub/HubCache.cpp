@@ -122,8 +122,8 @@ Result<void> RepositoryCache::link(const std::string &commit, const std::string 
   fs::create_directories(at.parent_path(), failure);
   if (failure)
     return cannotKeep(at.parent_path(), failure.value());
-  // The link is created under a name of our own and then renamed, since another process may do the
-  // same.
+  // The link is created under a name that only this process uses and is then renamed, because
+  // another process may create the same link.
   const fs::path fresh = at.string() + "." + std::to_string(getpid());
   const fs::path target = fs::relative(blob(etag), at.parent_path(), failure);
   fs::remove(fresh, failure);

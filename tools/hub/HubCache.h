@@ -7,8 +7,8 @@
 //     snapshots/COMMIT/PATH            a link to ../../blobs/ETAG
 //   CACHE/.locks/models--ORG--NAME/ETAG.lock   held (flock) by the process that fetches that blob
 //
-// This is exactly the layout of the Python package huggingface_hub. Files that the package has fetched
-// are not fetched again here, nor the other way round.
+// This is exactly the layout of the Python package huggingface_hub. Ingot does not fetch files again that
+// the package has fetched, and the package does not fetch Ingot's files again.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -137,7 +137,7 @@ Result<HttpAnswer> HubClient::ask(const HttpRequest &request, bool ownOnly,
         ownOnly && answer.status >= 300 && answer.status < 400 && answer.failure.empty();
     if (answer.succeeded() || redirected || answer.refused)
       return answer;
-    // A hub that was never reached is not retried, so a user without a network does not wait.
+    // If the hub was never reached, there is no retry, so a user without a network does not wait.
     const bool worthIt =
         isBusy(answer.status) || (!answer.failure.empty() && (everAnswered || !answer.unreachable));
     if (!worthIt || !wait(answer, attempt))

@@ -27,7 +27,7 @@ inline constexpr char kPublicHub[] = "https://huggingface.co";
 
 /// How often and how soon requests are retried when a hub is busy or a connection breaks.
 struct RetryPolicy {
-  int attempts = 5;                      ///< maximum in a row without a byte gained
+  int attempts = 5;                      ///< maximum number in a row that gain no byte
   std::chrono::milliseconds first{500};  ///< first wait; doubles each time
   std::chrono::seconds longestAsked{60}; ///< longest Retry-After that we honour; else an error
 };

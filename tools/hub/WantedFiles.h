@@ -1,7 +1,7 @@
 //===- WantedFiles.h - The files of a repository that make a model --------===//
 //
-// A repository holds many files that a compiler does not read: the same weights pickled, as ONNX or for
-// other frameworks, and pictures. Only these files are fetched:
+// A repository holds many files that a compiler does not read: pictures, and the same weights as pickles, as
+// ONNX or for other frameworks. Only these files are fetched:
 //
 //   config.json, generation_config.json, files of the tokenizer and of the chat template
 //   model.safetensors, or the shards of model.safetensors.index.json
@@ -26,9 +26,9 @@ struct ListedFile {
 
 /// The files that openCheckpoint needs.
 struct WantedFiles {
-  std::vector<std::string> texts;   ///< small: fetched first
+  std::vector<std::string> texts;   ///< small files, which are fetched first
   std::string index;                ///< of the shards, one of `texts`; or empty
-  std::vector<std::string> weights; ///< without shards, which the index names
+  std::vector<std::string> weights; ///< excluding shards, which the index names
   /// The path to open inside the snapshot: a GGUF, its first part, or a single safetensors file with an
   /// unusual name. Empty: the folder.
   std::string opened;

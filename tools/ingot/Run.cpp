@@ -71,7 +71,7 @@ std::string completionJson(const Completion &answer) {
 /// Returns the ids of a prompt: with --chat the rendered template, otherwise BOS and the text.
 Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
                                        const RunOptions &options, const std::string &text) {
-  if (text.empty()) // an error even if a BOS would give one id
+  if (text.empty()) // an error even where BOS alone would make one id
     return Error{ExitCode::Usage, "E0503", "the prompt is empty",
                  "0 characters, at least 1 is needed",
                  "ingot run MODEL \"The capital of France is\""};

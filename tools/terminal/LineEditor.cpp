@@ -24,7 +24,7 @@ struct LineEditor::State {
 
 namespace {
 
-/// Readable after a wake().
+/// An eventfd that is readable after a wake().
 const int wakeUps = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 LineEditor::State &stateOf(EditLine *line) {

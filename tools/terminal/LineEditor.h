@@ -1,6 +1,7 @@
 //===- LineEditor.h - Lines typed by the user ------------------------------===//
 //
-// On a terminal, libedit with history and arrow keys; otherwise plain lines from stdin.
+// On a terminal, libedit provides history and arrow keys. Otherwise lines are read from stdin as
+// they are.
 //===----------------------------------------------------------------------===//
 #pragma once
 

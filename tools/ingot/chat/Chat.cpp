@@ -41,7 +41,7 @@ void catchInterrupts() {
   action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);
   if (!isTerminal(STDIN_FILENO))
-    return; // std::getline would continue to read
+    return; // std::getline, which reads a pipe, would continue after the signal
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGHUP, &action, nullptr);
 }
@@ -166,7 +166,7 @@ private:
     request.maxTokens = settings.maxTokens;
     request.stopStrings = settings.stopStrings;
     request.ignoreEos = settings.ignoreEos;
-    if (terminated) // a Ctrl-C since the line was typed counts too, so the flag is not cleared
+    if (terminated) // `interrupted` is not cleared here: a Ctrl-C after the line was typed also counts
       interrupted = true;
     request.cancel = &interrupted;
     if (!json)

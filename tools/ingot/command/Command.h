@@ -2,8 +2,8 @@
 //
 // Each subcommand has a file of its own. The file defines the options on a CommandLine of its own
 // and returns the action to run once they are parsed. The subcommands do not share one large CLI11
-// command for two reasons: CLI11 would take a prompt that happens to be "run" for a subcommand, and
-// this way only the options of the typed command are built.
+// command for two reasons. First, CLI11 would take a prompt that happens to be "run" for a
+// subcommand. Second, only the options of the typed command need to be built.
 //===----------------------------------------------------------------------===//
 #pragma once
 

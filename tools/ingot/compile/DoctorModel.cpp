@@ -44,8 +44,8 @@ bool isQuantised(const fs::path &folder) {
   return text.find("\"quantization") != std::string::npos;
 }
 
-/// Builds a checkpoint from a fetched outline: the small files, and sparse weight files that have a header
-/// and then a hole.
+/// Builds a checkpoint from a fetched outline. It has the small files, and sparse weight files in which a hole
+/// follows the header.
 Result<void> layOut(const hub::Outline &outline, const fs::path &folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);

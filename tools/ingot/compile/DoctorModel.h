@@ -2,10 +2,10 @@
 //
 // The model is compiled for this machine with dummy weights generated from a seed, which takes little time
 // and disk whatever the model's size (docs/command-line.md, "Dummy weights"). A local model is opened and
-// imported as `ingot compile` does it, so the two agree, except that a NaN among the weights shows only when
-// they are packed. For a model on a hub, the small files and the headers of the weights are fetched by
-// ranges, which gives the same answer. For a quantised model on a hub, whose import depends on values in the
-// tensors, only config.json is compiled.
+// imported as in `ingot compile`, so both give the same result; the only exception is a NaN among the weights,
+// which is found only when they are packed. For a model on a hub, the small files and the headers of the weights
+// are fetched (by range requests), which is enough for the same result. The import of a quantised model depends
+// on values in the tensors, so for such a model on a hub only config.json is compiled.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Returns the requested weight formats ("int8", "as stored"), with "dummy weights" for those.
+/// Returns the requested weight formats ("int8", "as stored"), followed by a note if the weights are dummy weights.
 std::string formatsOf(const fb::Engine &table) {
   std::string formats, weights;
   if (const auto *attributes = table.provenance())

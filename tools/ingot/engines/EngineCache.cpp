@@ -160,8 +160,8 @@ Result<std::string> resolveEngine(const std::string &named, const CompileOptions
     return Error{ExitCode::File, "E0132", "there is no folder for the compiled engine",
                  "neither XDG_CACHE_HOME nor HOME is set",
                  "give --cache DIR, or: ingot compile " + model + " -o E"};
-  // A cached engine stays on this machine, so it also gets this CPU's level, which a general engine
-  // may lack.
+  // A cached engine stays on this machine, so it also gets code for this CPU's ISA level, which an
+  // engine for all machines may lack.
   CompileOptions wanted = options;
   if (const auto best = runtime::hostCpu().best();
       wanted.targets.empty() &&

@@ -1,8 +1,7 @@
 //===- ExplainModel.cpp - ingot explain MODEL -----------------------------===//
 //
-// Launches and their costs come from the engine. The compiler reports its fusion decisions as remarks while
-// it makes an engine. The shape of a checkpoint is therefore compiled with dummy weights, and the remarks are
-// read.
+// Launches and their costs come from the engine. Fusion decisions come from the remarks that the compiler writes
+// while it makes an engine. A checkpoint's shape is therefore compiled with dummy weights to get its remarks.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/inspect/ExplainModel.h"
 

@@ -36,8 +36,8 @@ runtime::StepCounts countsOf(const PageLoad &load) {
   return {fb::Mode::Greedy, load.sequences * load.tokens, load.sequences, load.tokens};
 }
 
-/// The limits of the machine that runs the code of each target. Memory is measured once, at the
-/// best level of this CPU.
+/// The limits of the machine that runs the code of each target. Memory bandwidth is measured only
+/// once, at the best ISA level of this CPU.
 class Limits {
 public:
   Limits(int threads, const MeasuredKernels &measured) : threads(threads), measured(measured) {}

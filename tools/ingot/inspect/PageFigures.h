@@ -18,7 +18,7 @@ namespace ingot::cli {
 ///                 "work":[[[[ [bytes, of weights, of KV, operations, µs] per load] launches] cases] sections]}]}],
 ///   "measured": the output of `inspect --roofline --json` for the code of "measured_target", or null
 ///
-/// The time is that of the cost model (StepTime.h); 0 if no limits are known. Measures the limits of this
+/// The µs are the cost model's prediction (StepTime.h), or 0 if no limits are known. Measures the limits of this
 /// machine, which takes some 0.3 s, unless they were measured with the kernels. `measured` may be empty.
 std::string pageFigures(const runtime::EngineFile &engine, int threads,
                         const MeasuredKernels &measured);

@@ -2,10 +2,12 @@
 //
 //   pp512           a prompt of 512 ids, to its first new id
 //   tg128           128 new ids, one after the other
-//   tg128 @ b8      8 sequences that decode together, 128 new ids each: new ids of all per second
-//   pp512 @ d4096   the same with 4,096 positions in the KV already; tg128 @ d4096 likewise
-//   parallel8       8 requests at once, 128 prompt ids and 64 new ones each: new ids per
-//                   second over the whole of it
+//   tg128 @ b8      8 sequences that decode together, 128 new ids each; the figure counts the
+//                   new ids of all sequences
+//   pp512 @ d4096   pp512 after 4,096 positions that are already in the KV cache; tg128 @ d4096
+//                   likewise
+//   parallel8       8 requests at once, with 128 prompt ids and 64 new ids each; the figure is
+//                   the new ids per second over the whole test
 //
 // Each test runs one warm-up and then --repeat times; the figure is the median. If untimed
 // steps precede the timed ones (a depth), they are the warm-up. Ids are random but the same
@@ -121,7 +123,7 @@ public:
   }
 
   /// Measures the new ids per second of `sequences` that decode together. The clock starts when
-  /// each sequence has its first id; the earlier ones have some more by then (idsBefore()).
+  /// every sequence has its first id; earlier sequences have several ids by then (idsBefore()).
   Result<double> decode(int64_t tokens, int64_t depth, int64_t sequences) {
     const int64_t prompt = std::max(depth, kLeastPrompt);
     const int64_t most = idsBefore(prompt, sequences, chunk) + tokens;
@@ -186,8 +188,8 @@ public:
   const Error *failure() const { return session.failure(); }
 
 private:
-  /// Returns E0137 if not all of `sequences` would be admitted at once, since the scheduler would
-  /// make the last wait for the first.
+  /// Returns E0137 if the scheduler would not admit all of `sequences` at once. The last one would
+  /// then wait for the first.
   Result<void> fitTogether(int64_t sequences, int64_t positions) const {
     const int64_t pages = sequences * ((positions + kPageTokens - 1) / kPageTokens);
     const auto there = static_cast<int64_t>(session.memory().pages);

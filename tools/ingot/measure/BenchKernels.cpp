@@ -7,7 +7,7 @@
 //         for each kind of edge
 //     the whole step and the sum of its kernels, and a decode step without each kernel
 //
-// A line is written as soon as it is known, so measured results stay even if a later one fails.
+// Each result is written as soon as it is known, so it is not lost if a later measurement fails.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/BenchKernels.h"
 #include "runtime/device/KernelBench.h"
@@ -37,7 +37,7 @@ namespace {
 using runtime::KernelBench;
 
 constexpr int kRounds = 5;
-constexpr double kSeconds = 0.3; ///< time limit of one figure, which may reduce its repeats
+constexpr double kSeconds = 0.3; ///< time limit of one figure; it may reduce the number of repeats
 
 /// The default sizes to measure, and the KV positions that they need.
 struct Sizes {
@@ -296,7 +296,7 @@ std::vector<std::string> KernelRuns::edgesOf(bool overlap) const {
 }
 
 /// Returns the seconds of one run of the launches in each round. The time of the first run decides
-/// the number of repeats; a long first run is itself the figure.
+/// the number of repeats; if the first run is long, its own time is the result.
 Result<std::vector<double>> KernelRuns::seconds(const KernelBench::Choice &choice) {
   auto once = bench.time(choice, 1, 1);
   if (!once)
@@ -378,7 +378,7 @@ Result<void> KernelRuns::kernelRuns(uint32_t kernel, const BenchStep &step) {
     figure.predictedUs = predict(figure.work, costOf(kernel));
     report.add(figure);
     sumOfEdges[edges] += figure.median() * count;
-    if (!launches.overlap) // it has full edges in every step
+    if (!launches.overlap) // the kernel has full edges in every step
       sumOfEdges["programmatic"] += figure.median() * count;
   }
   return {};

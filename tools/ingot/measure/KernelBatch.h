@@ -6,7 +6,7 @@
 //   prompt    one sequence, the last n of `context` positions, in tiles of kAttentionTile
 //
 // Earlier positions look as if earlier steps had written them, because fillPages() puts numbers
-// there. Layers with a window use their pages as a ring that holds a window and the step.
+// there. Layers with a window use their pages as a ring with room for the window and the step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -38,7 +38,7 @@ public:
   /// `memory` has the executor's pages and limits; ids are below `vocab`.
   KernelBatch(const runtime::MemoryPlan &memory, int64_t vocab) : memory(memory), vocab(vocab) {}
 
-  /// Whether there are pages for the step's sequences and the limits allow it.
+  /// Whether there are enough pages for the step's sequences, and the limits allow the step.
   bool fits(const BenchStep &step) const;
   /// Fills a batch for a step that fits. The view is valid until the next call.
   const BatchView &fill(const BenchStep &step);

@@ -115,7 +115,7 @@ public:
   void send(int status, std::string_view, std::string body, http::Headers) override {
     give(status, std::move(body));
   }
-  // Requests for a stream are not sent (BatchFile.cpp), so none of these is called.
+  // Requests for a stream are not sent (BatchFile.cpp), so begin, write and finish are never called.
   void begin(int, std::string_view, http::Headers) override {}
   void write(std::string) override {}
   void finish() override {}
@@ -135,7 +135,7 @@ private:
 Result<std::shared_ptr<service::ServedModel>> openModel(const BatchOptions &options,
                                                         const api::Post &post) {
   service::ServiceOptions service;
-  // This file limits the requests in flight, so the service's own limits are set out of reach.
+  // The code in this file limits the requests in flight, so the service's own limits are set out of reach.
   service.queueRequests = service.queueTokens = int64_t(1) << 40;
   service.dispatch = post;
   return options.served.open(options.engine, options.modelName, {}, std::move(service));

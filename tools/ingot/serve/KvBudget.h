@@ -4,8 +4,8 @@
 // half of the free memory), and NAME=SIZE is the part of one model. The other models share the rest
 // in proportion to what each needs for all its sequences at full length:
 //
-//   free 22 GiB, --kv-memory small=1G      small  1 GiB
-//   half of the other 21: 10.5 GiB         needs 2 : 1 of the others: 7.0 and 3.5 GiB
+//   22 GiB are free, --kv-memory small=1G      the model small gets 1 GiB
+//   half of the remaining 21 GiB: 10.5 GiB     two other models need 2 : 1 and get 7.0 and 3.5 GiB
 //===----------------------------------------------------------------------===//
 #pragma once
 

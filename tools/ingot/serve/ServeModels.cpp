@@ -35,7 +35,7 @@ openModel(const ServeModels &options, const ModelSource &source, const api::Post
 /// Divides the memory for KV pages among the models.
 Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sources) {
   std::vector<KvUser> users;
-  uint64_t locked = 0; // locked weights, whose memory KV pages cannot take
+  uint64_t locked = 0; // bytes of locked weights, which are not available to KV pages
   for (const ModelSource &source : sources) {
     EngineOptions engine = options.engine;
     engine.model = source.path;
@@ -53,7 +53,8 @@ Result<void> shareKv(const ServeModels &options, std::vector<ModelSource> &sourc
       locked += (*file)->fileBytes();
     users.push_back({{source.name.empty() ? own : source.name, fileStem(source.path)}, *need});
   }
-  // Some device takes its memory at once; each model then takes its part of the rest when it opens.
+  // A need of 0 means that a model runs on a device where free memory determines the size. Each model then takes
+  // its part of the remaining memory when it opens.
   if (options.kvMemory.empty() && std::ranges::any_of(users, [](auto &user) { return !user.need; }))
     return {};
   uint64_t available = cpu::availableMemory();

@@ -1,7 +1,7 @@
 //===- ServeModels.h - Opening the models of a server ------------------------===//
 //
 // `ingot serve` and the server inside other programs (ServeInside.cpp) share everything but the way
-// in which requests arrive. They have one set of options, so both answer alike.
+// in which requests arrive. Both have the same options, so both give the same answers.
 //===----------------------------------------------------------------------===//
 #pragma once
 

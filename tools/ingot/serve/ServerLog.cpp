@@ -69,8 +69,8 @@ observe::Observers ServerLog::observers() const {
 
 void ServerLog::say(const std::string &words, const std::string &name,
                     observe::RequestLog::Fields fields) const {
-  // The log has the event before a reader of stderr can act on it: a client that waits for
-  // "serving on" finds its requests after the line of the start.
+  // The event is logged before the message is printed. If a client waits for "serving on" on stderr
+  // and then sends requests, their log lines therefore follow the event.
   if (keepsEvents)
     log->event(name, std::move(fields));
   if (!onlyEvents)

@@ -7,7 +7,8 @@
 //   itl    between two consecutive pieces of text
 //   e2el   from sending to the last byte
 //
-// As in NumPy, percentiles are linear between ranks and deviations are of the population.
+// As in NumPy, percentiles are interpolated linearly between ranks, and standard deviations are
+// those of a population.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,7 +33,8 @@ struct Outcome {
   std::string error;
 };
 
-/// The limits of a good request, in milliseconds; "itl" limits its longest gap.
+/// The limits of a good request, in milliseconds; `itl` limits its longest gap between pieces of
+/// text.
 struct Goodput {
   std::optional<double> ttft, tpot, itl, e2el;
   bool any() const { return ttft || tpot || itl || e2el; }

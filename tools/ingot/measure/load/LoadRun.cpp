@@ -220,7 +220,7 @@ private:
                  });
   }
 
-  /// Returns the seconds within which clients disconnect, if they do: the mean duration of requests.
+  /// Returns the mean duration of requests, in seconds. Clients that disconnect do so within it.
   double typical() const { return finished ? spent / double(finished) : 1.0; }
 
   void leave(size_t place, http::ClientLoop::Ticket ticket, Client &client) {
@@ -248,8 +248,8 @@ private:
         ask();
       }
     } else if (mayBegin()) {
-      // Do not start a request inside the end of another: with a server that refuses at once, calls
-      // would nest.
+      // Do not start a request inside the callback that ends another one. If the server refuses
+      // requests at once, the calls would nest.
       loop.after({}, [this] {
         if (mayBegin())
           ask();

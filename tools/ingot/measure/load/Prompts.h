@@ -1,8 +1,8 @@
 //===- Prompts.h - Prompts of a load run -----------------------------------===//
 //
 // Prompts are random common English words. Nearly all of them are one token in every vocabulary, so
-// no tokenizer is needed here. Two requests before the run show how many tokens the server makes of
-// them (fit()); the results use the counts that the server reports for each request.
+// no tokenizer is needed here. Two requests before the run show how many tokens the server counts
+// for a number of words (fit()). The results use the counts that the server reports for each request.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,7 +22,7 @@ enum class Route : uint8_t { Completions, Chat };
 /// members are added to it.
 struct Prompt {
   std::string body;        ///< "{\"prompt\":\"…\",\"max_tokens\":64"
-  int64_t inputTokens = 0; ///< 0: not known here
+  int64_t inputTokens = 0; ///< 0: only the server knows it
   int64_t outputTokens = 0;
 };
 

@@ -31,8 +31,8 @@ struct KernelWork {
 /// Returns the code object for `target`, which has the costs; null if the program has none.
 const fb::CodeObject *codeWithCosts(const fb::Program &program, std::string_view target);
 
-/// Returns the bytes of weights that a launch of the step reads: one row for a gather; for experts, the
-/// weights of those to which `tokens` tokens may go.
+/// Returns the bytes of weights that a launch of the step reads. A gather reads one row. A launch of experts reads
+/// the weights of as many experts as `tokens` tokens may be routed to.
 double weightBytesOf(const fb::Program &program, const fb::Launch &launch, const fb::Step &step,
                      double tokens);
 

@@ -36,7 +36,7 @@ constexpr long kSteps = 400000;
 /// Keeps the compiler from removing the work.
 volatile long long sink;
 
-/// Prefetches later bytes for a block, in one of the two ways that kernels have (docs/cpu.md).
+/// Prefetches bytes that follow the block, in one of the two ways in which kernels prefetch (docs/cpu.md).
 inline void ask(const char *block, bool eachLine) {
   if (!eachLine)
     return _mm_prefetch(block + 16384, _MM_HINT_T1);

@@ -1,8 +1,8 @@
 //===- Roofline.cpp - ingot inspect --roofline ----------------------------===//
 //
-// Bytes and operations come from the plan and the compiler (fb::KernelCost). Times are measured here, and so
-// are the machine's limits, before and after the run; if these differ, other processes were running. A kernel
-// that only moves activations finds them in a cache and may be faster than memory, so its fraction of the
+// Bytes and operations come from the plan and the compiler (fb::KernelCost). Times are measured here. The machine's
+// limits are measured before and after the run; if the two measurements differ, other processes were running. A
+// kernel that only moves activations finds them in a cache and may be faster than memory, so its fraction of the
 // limit may exceed 100 %.
 //===----------------------------------------------------------------------===//
 #include "tools/ingot/measure/roofline/Roofline.h"
@@ -34,7 +34,7 @@ struct Phase : KernelWork {
   uint64_t launches = 0, weightBytes = 0; ///< weights are read once per launch
   double us = 0;                          ///< measured: thread time / threads
   double predictedUs = 0;
-  double boundUs = 0; ///< by the limit that binds; 0: no limits are known
+  double boundUs = 0; ///< least time that the binding limit allows; 0: no limits are known
   const char *binds = "";
 
   double gbPerS() const { return us > 0 ? bytes / us / 1e3 : 0; }
@@ -46,10 +46,10 @@ struct Row {
   std::string kernel, family;
   const fb::KernelCost *cost = nullptr;
   Phase decode, prompt;
-  int64_t readAhead = 0; ///< of Executor::readAhead()
+  int64_t readAhead = 0; ///< the value of Executor::readAhead()
 };
 
-/// Returns one row per kernel; decode is at the mean of positions 0 … steps - 1.
+/// Returns one row per kernel. The decode step is at the mean of positions 0 … steps - 1.
 std::vector<Row> workPerStep(const Session &session, int64_t prompt, int64_t steps) {
   const fb::Program &program = session.program();
   const fb::CodeObject *code = codeWithCosts(program, session.target());
@@ -103,7 +103,7 @@ std::map<std::string, double> seconds(const Session &session) {
   return times;
 }
 
-/// Returns the thread seconds per kernel of one request, without the time before it.
+/// Runs one request and returns its thread seconds per kernel. Earlier requests do not count.
 Result<std::map<std::string, double>> measure(Session &session, int64_t prompt, int64_t newIds) {
   auto before = seconds(session);
   runtime::Request request;
@@ -271,7 +271,7 @@ Result<int> roofline(const std::string &path, const CommonOptions &common,
     return decodeTimes.error();
 
   const double threads = (*session)->threads();
-  // By now the pool's threads are asleep again.
+  // The pool's threads are asleep again by now, so they do not disturb the second measurement of the limits.
   MachineLimits limits;
   std::string busy;
   const runtime::GpuMachine *gpu = runtime::gpuMachineFor((*session)->target());

@@ -60,7 +60,7 @@ struct Run {
   double goodShare() const { return all() ? double(result.whole.good) / double(all()) : 0; }
   double hitRate() const { return ingot::cli::hitRate(result.whole.stats); }
   double paidHours() const { return result.paid / 3600; }
-  /// Returns the cost of a million tokens if all that was paid went to `tokens` tokens.
+  /// Returns the cost of a million tokens if the whole price of the run is divided among `tokens` tokens.
   double costOf(int64_t tokens, double pricePerHour) const {
     return tokens > 0 ? paidHours() * pricePerHour / double(tokens) * 1e6 : 0;
   }
@@ -84,8 +84,8 @@ public:
 
   Result<void> check();
   const Run &run(const FleetLoad &load, const std::string &router, int64_t replicas);
-  /// Finds the smallest number of replicas that is enough, as a row of its own; 0 if the maximum is
-  /// too few.
+  /// Finds the smallest sufficient number of replicas and adds it as a row of its own; the number
+  /// is 0 if even the maximum is too few.
   void find(const FleetLoad &load, const std::string &router);
 
   std::string json() const;
@@ -97,7 +97,7 @@ private:
   struct Found {
     std::string router;
     double rate;
-    int64_t replicas; ///< 0: the maximum is too few
+    int64_t replicas; ///< 0: even the maximum is too few
   };
 
   bool does(const FleetLoad &load, const std::string &router, int64_t replicas) {

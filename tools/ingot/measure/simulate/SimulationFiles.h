@@ -12,7 +12,7 @@
 namespace ingot::cli {
 
 /// Parses {"points": [[tokens, seconds], ...], "per_row", "per_position", "per_read": seconds}. The
-/// points rise, and the last three are optional. `where` names the file. Errors: E0178, exit 3.
+/// points must rise; the last three keys are optional. `where` names the file. Errors: E0178, exit 3.
 Result<runtime::StepCostTable> parseCost(std::string_view json, const std::string &where);
 
 /// Parses one request per line: {"arrival_s", "prompt_tokens", "output_tokens"} and optionally
