@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # make_root.sh BUILD ROOT [--compiler]: makes a folder with everything an image holds: the
 # program, its shared libraries from this machine's Debian, and the few files of /etc that
-# they read. No shell, no package manager, no Python; LLVM with --compiler only. The
-# Dockerfiles' last stages copy this folder, and the test runs it under chroot.
+# they read. The folder has no shell, no package manager and no Python; it has LLVM only
+# with --compiler. The Dockerfiles' last stages copy it, and the test runs it under chroot.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,10 +20,10 @@ echo 'nonroot:x:65532:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 chmod 1777 "$root/tmp"
 if [ "$(id -u)" = 0 ]; then chown 65532:65532 "$root/engines"; fi
-if [ $kind = compiler ]; then # TLS certificates, to reach hubs
+if [ $kind = compiler ]; then # the compiler fetches models from hubs, over TLS
   mkdir -p "$root/etc/ssl/certs"
   cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 fi
-# One timestamp for all files, so that the same build makes the same image.
+# All files have one timestamp, so that the same build makes the same image.
 find "$root" -depth -print0 | xargs -0 touch --no-dereference --date="@${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 315532800)}"
 printf 'image root %s: %s, %s kB\n' "$kind" "$root" "$(du -sk --apparent-size "$root" | cut -f1)"

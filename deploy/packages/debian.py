@@ -73,7 +73,7 @@ def make(build, output, work, version, epoch):
             completion.write_bytes(subprocess.run([build / "bin/ingot", "completion", "bash"], capture_output=True, check=True).stdout)
         elif package == "ingot-compiler":
             depends += f", ingot (= {version})"
-            # Keep LLVM's folder, where Debian installs it; drop all others, so that the
+            # Keep the folder in which Debian installs LLVM, and drop all others, so that the
             # build's own folders are not searched.
             library = placed.root / "lib/libingot-compiler.so"
             elf.set_runpath(library, [folder for folder in elf.runpath(library) if folder.startswith("/usr/lib/llvm-")])

@@ -5,7 +5,7 @@ import pathlib
 import re
 import subprocess
 
-# Libraries of every Linux with glibc, which must all come from one system: the loader and glibc's libraries.
+# The loader and glibc's libraries. Every Linux with glibc has them, and all of them must come from one system.
 GLIBC = {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libresolv.so.2", "libutil.so.1"}
 # Libraries that a Python process has already loaded (manylinux leaves them out of wheels).
 CXX = {"libstdc++.so.6", "libgcc_s.so.1"}

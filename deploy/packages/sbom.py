@@ -65,7 +65,7 @@ def linked_files(build, targets):
                 found.add(line.strip())
         elif ": #deps" in line:
             ours = line.partition(": #deps")[0] in inputs
-    # Of archives, only those that were passed to the linker by name.
+    # Archives count only if they were passed to the linker by name.
     found |= {name for name in inputs if name.endswith(".a")}
     outside = (str(ROOT), str(build.resolve()))
     return {file for file in found if file.startswith("/") and not file.startswith(outside)}
@@ -151,7 +151,7 @@ class Sbom:
             if not package:
                 raise SystemExit(f"{file} is of no Debian package: its licence is not known, so it cannot be packed")
             self.holds[name] = self.add_debian(package, f"shared library {pathlib.Path(name).name}")
-        # Libraries that a shared library of the target links are partly compiled in too, through their headers.
+        # The libraries that a shared library of the target links are partly compiled into it, through their headers.
         targets = [name for name in TARGETS if (self.tree.root / name).exists()]
         for file in sorted(linked_files(build, targets)):
             package = debian_package(file)
@@ -201,7 +201,7 @@ class Sbom:
             relations.append({"spdxElementId": "SPDXRef-ingot", "relationshipType": "CONTAINS", "relatedSpdxElement": identifier})
             if name in self.holds:
                 relations.append({"spdxElementId": identifier, "relationshipType": "GENERATED_FROM", "relatedSpdxElement": f"SPDXRef-{self.holds[name]}"})
-        # Of our own package all files were analysed, except this document.
+        # All files of our own package were analysed, except this document.
         sums = "".join(sorted(file["checksums"][0]["checksumValue"] for file in files))
         next(package for package in packages if package["SPDXID"] == "SPDXRef-ingot").update(
             filesAnalyzed=True, packageVerificationCode={"packageVerificationCodeValue": hashlib.sha1(sums.encode()).hexdigest(),

@@ -103,8 +103,8 @@ def look_beside(tree, folder="lib"):
         way = os.path.relpath(tree.root / folder, path.parent)
         there = "$ORIGIN" if way == "." else f"$ORIGIN/{way}"
         now = elf.runpath(path)
-        # The loader and libc need no path. LLVM's libraries already have an equivalent one,
-        # and are large to rewrite.
+        # The loader and libc need no path. LLVM's libraries already have an equivalent path,
+        # and they are too large to rewrite without need.
         if not inside.intersection(elf.needed(path)) or path.name in elf.GLIBC:
             if now:
                 elf.set_runpath(path, [])

@@ -131,7 +131,7 @@ void Answer::take(const ingot_output &output) {
   if (!streaming) {
     const size_t choice = size_t(output.choice);
     rows.resize(std::max(rows.size(), choice + 1));
-    rows[choice] = partOf(output); // the choice's only output
+    rows[choice] = partOf(output); // without streaming, a choice has only one output
     return;
   }
   Part part = partOf(output);

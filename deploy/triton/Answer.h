@@ -23,7 +23,7 @@ struct Call;
 
 class Answer {
 public:
-  /// Takes ownership of `request`. It is answered and released, even on failure.
+  /// Takes ownership of `request`, and answers and releases it even on failure.
   static void start(Model &model, TRITONBACKEND_ModelInstance *instance,
                     TRITONBACKEND_Request *request, uint64_t now);
 
@@ -62,8 +62,8 @@ private:
   bool streaming = false, logprobs = false, echo = false;
   std::string echoedText;
   std::vector<int32_t> echoedIds;
-  std::map<int32_t, double> sums; ///< sum of log-probabilities, by choice that has begun
-  std::vector<Part> rows;         ///< unless streaming: one per choice
+  std::map<int32_t, double> sums; ///< sum of log-probabilities, for each choice that has begun
+  std::vector<Part> rows;         ///< one per choice; empty if streaming
   std::optional<Part> lastPart;   ///< streaming: the part in the final response
   double queueMs = 0;
   Outcome failed;

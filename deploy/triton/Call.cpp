@@ -6,7 +6,7 @@
 
 namespace ingot::triton {
 
-/// The effect of an option name.
+/// The name of an option, its type, and its effect on a request.
 struct Option {
   const char *name;
   const char *type; ///< of the input; nullptr: JSON and parameters only
@@ -23,8 +23,8 @@ struct Option {
 
 namespace {
 
-/// Reads TensorRT-LLM's lists of words: a row of concatenated ids, and a row of the end of each
-/// word, padded with -1.
+/// Reads TensorRT-LLM's lists of words. The first row has the concatenated ids of all words. The
+/// second row has the end of each word, padded with -1.
 Outcome readWords(const Value &value, std::vector<std::vector<int32_t>> &words) {
   std::vector<int32_t> all;
   if (Outcome failed = value.integerList(all))
@@ -471,7 +471,7 @@ Outcome Call::finish(ingot_executor *executor) {
   request.stop_id_count = stopIds.size();
   request.streaming = streaming;
   if (request.beam_width > 0 && request.choices == 1)
-    request.choices = request.beam_width; // every beam, as clients of TensorRT-LLM expect
+    request.choices = request.beam_width; // clients of TensorRT-LLM expect every beam
   return {};
 }
 

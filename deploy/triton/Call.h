@@ -55,7 +55,7 @@ struct Port {
   const char *type; ///< "TYPE_INT32"
   std::vector<int64_t> dims;
 };
-/// Returns all inputs that a configuration may list. One that lists none gets them in this order.
+/// Returns all inputs that a configuration may list. A configuration without inputs gets them in this order.
 std::span<const Port> inputPorts();
 /// Returns whether a configuration may give the input this type.
 bool acceptsType(const Port &input, std::string_view type);

@@ -6,7 +6,7 @@
 namespace ingot::triton {
 
 namespace {
-// Errors of libingot that Triton has a kind of its own for (runtime/error/NamedCodes.h).
+// Errors of libingot for which Triton has an error code of its own (runtime/error/NamedCodes.h).
 constexpr std::string_view kNoEngineFile = "E0301", kQueueFull = "E0560", kShuttingDown = "E0561";
 } // namespace
 

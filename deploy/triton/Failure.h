@@ -32,7 +32,8 @@ inline Failure badRequest(const char *number, const std::string &what, const std
   return failure(TRITONSERVER_ERROR_INVALID_ARG, number, what, why, fix);
 }
 
-/// Converts a libingot error by kind: a full queue is UNAVAILABLE, a bad request INVALID_ARG.
+/// Converts a libingot error to Triton's code for it: a full queue becomes UNAVAILABLE, a bad
+/// request INVALID_ARG.
 Failure failureOf(const ingot_error *error);
 
 struct ErrorOwner {

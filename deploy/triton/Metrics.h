@@ -1,7 +1,7 @@
 //===- Metrics.h - An engine's metrics on Triton's metrics page --------------===//
 //
-// Families belong to the backend, values to a model and its version. A server that was built
-// without metrics provides no families, which is not an error.
+// Metric families belong to the backend; each value belongs to a model and its version. A server
+// that was built without metrics provides no families, which is not an error.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,8 +32,8 @@ public:
   Metrics(const Metrics &) = delete;
   Metrics &operator=(const Metrics &) = delete;
 
-  /// Reports the current values. Returns whether the executor has requests that run or wait. May be called from
-  /// one thread at a time.
+  /// Reports the current values. Returns whether the executor has requests that run or wait. Only one thread may
+  /// call this at a time.
   bool update(ingot_executor *executor);
 
 private:

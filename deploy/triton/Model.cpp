@@ -136,10 +136,10 @@ void Model::watch() {
     itsUnderWay.waitForNew(stopping);
     for (bool idle = false; !idle;) {
       itsUnderWay.waitFor(itsSettings.checkPeriodMs, stopping);
-      idle = itsUnderWay.none(); // before the metrics update, so that the last one sees the end
+      idle = itsUnderWay.none(); // read before the update, so that the last update includes the end
       for (const uint64_t id : itsUnderWay.newlyCancelled())
         ingot_cancel(itsExecutor, id);
-      // An answer may reach its client before the executor counts its end.
+      // An answer may reach its client before the executor counts its end, so the executor's counts must agree.
       idle &= !metrics->update(itsExecutor);
       if (itsUnderWay.stopped(stopping))
         return;

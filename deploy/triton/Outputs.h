@@ -23,7 +23,7 @@ struct Part {
   std::vector<float> logprobs; ///< of `ids`, or empty
   double logprobSum = 0;       ///< of the answer so far
   int64_t promptTokens = 0, cachedTokens = 0;
-  int64_t newTokens = 0; ///< so far
+  int64_t newTokens = 0; ///< of the answer so far
 
   /// Appends the content of `output`.
   void append(const ingot_output &output);

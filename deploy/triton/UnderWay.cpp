@@ -77,7 +77,7 @@ std::vector<uint64_t> UnderWay::unload(const TRITONBACKEND_ModelInstance *instan
   for (auto &[answer, entry] : entries)
     if (answer->owner() == instance) {
       entry.answer->unload();
-      ids.push_back(entry.id); // set: nothing is enqueued while an instance is unloaded
+      ids.push_back(entry.id); // the id is set, since nothing is enqueued during an unload
     }
   return ids;
 }

@@ -1,7 +1,7 @@
 //===- UnderWay.h - A model's requests that are not answered yet -------------===//
 //
-// Owns answers while libingot works on them. Its lock prevents the watcher thread from querying a
-// request whose last response is being sent.
+// UnderWay owns answers while libingot works on them. Its lock prevents the watcher thread from
+// querying a request whose last response is being sent.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -47,7 +47,8 @@ private:
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::map<const Answer *, Entry> entries;
-  uint64_t begun = 0, seen = 0; ///< requests that have begun: all, and at the last waitForNew
+  uint64_t begun = 0,
+           seen = 0; ///< number of requests that have begun: now, and at the last waitForNew
 };
 
 } // namespace ingot::triton

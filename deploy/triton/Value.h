@@ -57,7 +57,7 @@ private:
   std::string itsName;
   Kind itsKind = Kind::Texts;
   std::vector<int64_t> itsShape;
-  std::vector<int64_t> integers; ///< flags too; unsigned 64-bit values as their bits
+  std::vector<int64_t> integers; ///< integers and flags; unsigned 64-bit values as their bits
   std::vector<double> reals;
   std::vector<std::string> texts;
 };
