@@ -1,5 +1,5 @@
-# Precompiled headers: the headers that most sources of a group include and that take long to parse. They are library
-# headers, not our own, so a change to our headers recompiles nothing extra. The exception is the engine's schema
+# We precompile the headers that most sources of a group include and that take long to parse. They are headers of
+# libraries, not our own, so a change to our headers recompiles nothing extra. The exception is the engine's schema
 # header (SCHEMA): it takes 1.5 s to parse per source file and changes only with the format. Compilers other than
 # Clang use no precompiled headers.
 #

@@ -6,8 +6,8 @@
 #   include/ingot  lib/cmake/Ingot                                          for compiler plugins
 #   backends/ingot                                                          the Triton backend, with libingot
 #
-# Components: `command` is the first two lines, `library` the third, `development` the fourth (which also needs
-# `command`), `triton` the last. `python` holds the contents of a wheel (python/pyproject.toml).
+# Each line belongs to a component: the first two to `command`, the third to `library`, the fourth to `development`
+# (which also needs `command`), the last to `triton`. `python` holds the contents of a wheel (python/pyproject.toml).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

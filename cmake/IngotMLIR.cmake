@@ -1,5 +1,5 @@
-# MLIR's build rules, and one of our own: every target links the two shared libraries MLIR and LLVM, never their
-# archives (otherwise type ids would be duplicated).
+# MLIR's build rules, and our own. Every target links the two shared libraries MLIR and LLVM, never their archives;
+# otherwise type ids would be duplicated.
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
 set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)

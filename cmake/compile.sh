@@ -5,9 +5,9 @@
 # (CCACHE_BASEDIR). They are in the build folder, which is the working directory, so this script makes them relative.
 #
 # A precompiled header contains the absolute path of its source, and clang looks for that file. Each build folder
-# therefore has its own precompiled headers (CCACHE_NAMESPACE). For sources that use one, only the contents of its
-# headers and its macros matter: the .sum file hashes those. The sum is the same in all clones, and ccache need not
-# hash the 140 MB file itself.
+# therefore has its own precompiled headers (CCACHE_NAMESPACE). Sources that use a precompiled header depend only on
+# the contents of its headers and on its macros, and the .sum file hashes just these. The sum is the same in all clones,
+# and ccache need not hash the 140 MB file itself.
 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
 export CCACHE_SLOPPINESS CCACHE_PCH_EXTSUM
 made= depends= before= emits= macros=
