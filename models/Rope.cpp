@@ -215,9 +215,9 @@ Rope models::readRope(Config &config, llvm::StringRef scope, llvm::StringRef bas
   return rope;
 }
 
-/// yarn_attn_factor has two meanings. llama.cpp's converter writes either attention_factor, which is the
-/// whole factor, or attn_factor, which vLLM multiplies by yarn's own and transformers ignores; llama.cpp
-/// reads neither. In published models, the former is above 1 and the latter is not.
+/// yarn_attn_factor has two meanings, because llama.cpp's converter fills it from one of two keys. attention_factor is
+/// the whole factor. attn_factor is multiplied by yarn's own factor in vLLM, and transformers ignores it. llama.cpp
+/// reads neither. In published models attention_factor is above 1 and attn_factor is not, which tells them apart.
 static double readYarnFactor(Config &config, double own) {
   const double given = config.numberOr("rope.scaling.yarn_attn_factor", 0);
   return given > 1 ? given : own;

@@ -4,7 +4,7 @@
 //   output       → response …                                              libingot's output thread
 //   last output  → statistics, final response, release of request, forget  libingot's output thread
 //
-// Triton's request is kept until the end, so that its statistics cover all of its time.
+// Triton's request is released only at the end, so that its statistics cover its whole duration.
 //===----------------------------------------------------------------------===//
 #pragma once
 

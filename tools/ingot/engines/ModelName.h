@@ -2,7 +2,7 @@
 //
 // Wherever MODEL may be a checkpoint, it may also be a reference, hf:ORG/NAME (tools/hub/Reference.h). The
 // model is fetched into the cache that Python programs use, and the reference then stands for a folder or a
-// file there. Progress is shown on stderr; on a terminal it is one line that is redrawn.
+// file in that cache. Progress is shown on stderr; on a terminal it is one line that is redrawn.
 //===----------------------------------------------------------------------===//
 #pragma once
 

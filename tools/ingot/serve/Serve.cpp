@@ -5,8 +5,8 @@
 //
 //   SIGTERM, SIGINT   new requests are refused and running ones may finish within --drain; a second
 //                     signal ends the rest
-//   a failed engine   as SIGTERM, but the engine's requests end at once and the exit code is 4, so that a
-//                     supervisor restarts the process
+//   a failed engine   has the effect of SIGTERM, but the engine's requests end at once and the exit code is 4,
+//                     so that a supervisor restarts the process
 //   SIGHUP            keys and certificates are read again; every engine file is opened again, verified,
 //                     and replaces the old engine; requests in flight finish on the engine on which they
 //                     began

@@ -8,8 +8,8 @@
 
 namespace ingot::cli {
 
-/// Returns the limits of the machine that runs code for `target`. Those of a CPU level are measured now on
-/// this machine; those of a GPU come from its data sheet. readGbPerS is 0 if they are not known.
+/// Returns the limits of the machine that runs code for `target`. For an ISA level of a CPU they are measured now,
+/// on this machine; for a GPU they come from its data sheet. readGbPerS is 0 if they are not known.
 MachineLimits limitsFor(std::string_view target, int threads);
 
 /// Returns the time that the cost model predicts for launches of one kernel, in microseconds; 0 if it cannot
