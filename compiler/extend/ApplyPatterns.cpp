@@ -29,8 +29,8 @@ using namespace ingot;
 
 namespace {
 
-/// Returns the layer kinds in which something was rewritten, or those in which nothing was: "@attention (16
-/// layers), @conv (8 layers)".
+/// Lists the layer kinds in which a pattern rewrote something, or, without `rewritten`, the layer kinds in which none
+/// did: "@attention (16 layers), @conv (8 layers)".
 std::string kindsOf(lm::ModelOp model, const patterns::Driver &driver, bool rewritten) {
   llvm::MapVector<StringRef, int> layers;
   model.walk([&](lm::LayersOp op) {
@@ -73,7 +73,7 @@ void report(Operation *top, const patterns::Driver &driver, const std::string &p
   top->emitWarning("the patterns of ") << path << " match in " << with << ", not in " << without;
 }
 
-/// The file of either pass.
+/// The pattern file of a pass. Each of the two passes has one.
 struct File {
   LogicalResult read(MLIRContext *context, const std::string &path) {
     if (patterns.module)
@@ -183,7 +183,7 @@ std::string extend::patternsFile(Pass *pass) {
 std::string extend::firstWrongRewrite(Pass *given, ModuleOp before,
                                       llvm::function_ref<bool(ModuleOp)> right) {
   auto *pass = static_cast<ApplyPatterns *>(given);
-  std::optional<patterns::Driver> driver; // of the last try
+  std::optional<patterns::Driver> driver; // the driver of the last attempt
   auto rightAfter = [&](int64_t rewrites) {
     OwningOpRef<ModuleOp> copy(before.clone());
     driver.emplace(pass->file.module(), pass->whom());

@@ -56,7 +56,7 @@ static Result<OwningOpRef<ModuleOp>> parse(MLIRContext &context, const std::stri
 
 // Checks that the PDL verifier does not make.
 
-/// Returns "lm.scale has factor".
+/// Lists the attributes of an op, for an error message: "lm.scale has factor".
 static std::string attributesOf(RegisteredOperationName info) {
   std::string text = info.getStringRef().str() + " has ";
   if (info.getAttributeNames().empty())
@@ -90,7 +90,8 @@ static std::optional<Error> mistakeIn(pdl::OperationOp op, const std::string &pa
                    "a pattern uses the attribute '" + given.str() + "' of " + name->str() +
                        ", which does not exist",
                    placeOf(op.getLoc()), attributesOf(*info)};
-  // The type would be that of an operand, which MLIR reads without checking their number.
+  // The type of a created op may have to be inferred. MLIR then takes it from an operand and does not check that
+  // there is one.
   if (!isa<pdl::RewriteOp>(op->getParentOp()) || !op.getTypeValues().empty() ||
       !info->hasInterface<InferTypeOpInterface>())
     return std::nullopt;
@@ -115,7 +116,7 @@ static uint64_t knownResults(pdl::OperationOp op) {
   return known;
 }
 
-/// Returns an error for a result that an op does not have; MLIR would give the rewrite a null pointer.
+/// Returns an error if a rewrite uses a result that the op does not have. MLIR would pass a null pointer.
 static std::optional<Error> mistakeInResult(Operation *result, pdl::OperationOp of, uint64_t index,
                                             const std::string &path) {
   if (!isa<pdl::RewriteOp>(result->getParentOp()) || index < knownResults(of))
@@ -152,7 +153,8 @@ static std::optional<Error> mistakeInCall(Operation *op) {
                    " (passes/patterns/Natives.pdll); C++ in a .pdll file has no effect"};
 }
 
-/// Returns an error for a call of EitherOrder that cannot be expanded, or of too many copies.
+/// Returns an error if a call of EitherOrder cannot be expanded, or if the pattern has so many calls that it would be
+/// expanded into too many copies.
 static std::optional<Error> mistakeInOrder(pdl::ApplyNativeConstraintOp either,
                                            const std::string &path) {
   if (!patterns::exchangeable(either))

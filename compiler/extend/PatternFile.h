@@ -23,9 +23,9 @@ namespace ingot::extend {
 /// Returns the argument of the pass, "lm-apply-patterns".
 llvm::StringRef applyPatternsName();
 
-/// The contents of a file.
+/// The patterns of one file.
 struct Patterns {
-  std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module; ///< of pdl.pattern
+  std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module; ///< contains the pdl.pattern ops
   /// The names of the patterns that rewrite (others only explain a missed match), or their places if they
   /// have no name.
   std::vector<std::string> names;
@@ -37,8 +37,8 @@ struct Patterns {
 /// took too long.
 Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &path);
 
-/// Returns the pass lm-apply-patterns for patterns that were read from `path`. `whom` answers their queries
-/// about targets.
+/// Returns the pass lm-apply-patterns for patterns that were read from `path`. `whom` describes the targets that the
+/// patterns can query.
 std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns,
                                           const patterns::CompiledFor &whom);
 

@@ -7,7 +7,7 @@
 
 namespace ingot::extend {
 
-/// The contents of a plugin, in addition to passes.
+/// Whether a plugin contains dialects or families in addition to passes.
 struct LoadedPlugin {
   bool dialects = false, families = false;
 };

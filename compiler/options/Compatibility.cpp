@@ -179,7 +179,7 @@ Combination compiler::combinationOf(const CompileOptions &options, ModelSizes mo
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A row or a column: the feature that it adds to a combination.
+/// A row or a column of the grid. Each adds one feature to a combination.
 struct Feature {
   std::string name;
   void (*add)(Combination &);

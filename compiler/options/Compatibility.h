@@ -1,12 +1,12 @@
 //===- Compatibility.h - Compatibility matrix of features -----------------===//
 //
 // This is the only table of refused combinations and their reasons. It lists the features that a compilation
-// may have (from its options and from the model) and what each feature needs from the others. A compilation
-// is checked against the table twice, before the model is read and when its sizes are known, so no illegal
-// combination reaches a code generator. `ingot doctor --mixes` prints the table, and
+// may have (from its options and from the model) and the requirements of each feature on the others. A compilation
+// is checked against the table twice: before the model is read, and again when the model's sizes are known. No illegal
+// combination therefore reaches a code generator. `ingot doctor --mixes` prints the table, and
 // tests/tools/compatibility.test tests its cells.
 //
-//   feature                    needs                                 else
+//   feature                    needs                                 error otherwise
 //   a KV cache of int8         heads of a multiple of 4 values       E0467
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -63,8 +63,8 @@ Combination combinationOf(const CompileOptions &options, ModelSizes model = {});
 
 /// Returns the text of `ingot doctor --mixes`: the rules, and the grid of features against options.
 std::string compatibilityText();
-/// Returns [{"feature","with","code","why"}], with a line for each cell of the grid; code is empty if the two
-/// are compatible.
+/// Returns a JSON array with an object {"feature","with","code","why"} for each cell of the grid, one per line. `code`
+/// is empty if the feature and the option are compatible.
 std::string compatibilityJson();
 
 } // namespace ingot::compiler

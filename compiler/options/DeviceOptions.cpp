@@ -13,8 +13,8 @@ static Error usage(std::string code, std::string what, std::string why, std::str
   return {ExitCode::Usage, std::move(code), std::move(what), std::move(why), std::move(fix)};
 }
 
-/// The levels of "cpu", for an engine that runs on many machines. Each machine runs one of them. An engine without
-/// matrices in bf16 has no code for the last (CpuTarget.cpp).
+/// The ISA levels that `--target cpu` selects, for an engine that runs on many machines. Each machine runs the code of
+/// one level. An engine without bf16 matrices has no code for `amx` (CpuTarget.cpp).
 constexpr runtime::IsaLevel kPortable[] = {runtime::IsaLevel::Avx2, runtime::IsaLevel::Avx512,
                                            runtime::IsaLevel::Amx};
 

@@ -42,21 +42,21 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>>
       insertions;         ///< extension point, textual pipeline
   std::string cache;      ///< folder of the code cache, or empty
-  bool intoCache = false; ///< --cache without -o: the engine goes there, too
+  bool intoCache = false; ///< --cache without -o: the engine is written to that folder as well
   std::string link;       ///< symbolic link to that engine, or empty
   std::vector<std::string>
-      identity;        ///< the arguments that decide what is in the engine (CacheName.h)
-  std::string kv;      ///< of CPU code: "f32", "bf16", "f16"; of GPU code if there is no CPU code
-  std::string gpuKv;   ///< of GPU code: "bf16", "fp8"
-  std::string kvAsked; ///< value of --kv, or empty
+      identity;   ///< the arguments that decide what is in the engine (CacheName.h)
+  std::string kv; ///< format of the CPU's KV cache ("bf16"), or the GPU's if there is no CPU code
+  std::string gpuKv;            ///< format of the GPU's KV cache: "bf16", "fp8"
+  std::string kvAsked;          ///< value of --kv, or empty
   std::vector<KvRule> kvLayers; ///< rules for layers with another cache type
   bool exact = false;
   bool batchInvariant = false; ///< batch-invariant GPU code: no wgmma
   bool verify = false;         ///< also check passes with the real weights
   WeightOrigin weights = WeightOrigin::Checkpoint;
   uint64_t seed = 0;
-  std::string chatTemplate;     ///< file; overrides the checkpoint's
-  std::string chatTemplateName; ///< the checkpoint's template for all requests, or empty
+  std::string chatTemplate;     ///< template file, which overrides the checkpoint's; or empty
+  std::string chatTemplateName; ///< name of the checkpoint's template for all requests, or empty
   std::vector<std::string> disabled, dumpAfter, dumpBefore; ///< passes; dumpAfter may have "all"
   bool timing = false;                                      ///< print a time profile at the end
   std::string intermediates; ///< folder for the IR after each pass that changes it, or empty

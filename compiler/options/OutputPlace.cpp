@@ -23,7 +23,7 @@ bool compiler::isEngineFile(const std::string &path) {
   return std::memcmp(start, runtime::kMagic, sizeof start) == 0;
 }
 
-/// Whether `path` is the same file under any name; links and ./ are resolved.
+/// Whether `path` names the given file. Links and ./ are resolved.
 static bool isSameFile(const std::string &path, const struct stat &file) {
   struct stat other;
   return ::stat(path.c_str(), &other) == 0 && other.st_dev == file.st_dev &&

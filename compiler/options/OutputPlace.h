@@ -1,4 +1,4 @@
-//===- OutputPlace.h - Checks and writes of the output --------------------===//
+//===- OutputPlace.h - Checks and writes the output -----------------------===//
 #pragma once
 
 #include "compiler/options/Options.h"

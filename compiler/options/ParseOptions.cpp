@@ -27,8 +27,8 @@ static std::string notNegative(const std::string &text) {
   return text.starts_with("-") ? "expected a number from 0 to 2^64 - 1, got " + text : "";
 }
 
-/// Records the given options that decide the engine's contents, as typed; files enter by content. The options
-/// of `ingot run` come first, in its order, so that it finds the same engine.
+/// Records the given options that decide the engine's contents, as typed. For a file, it records the contents. The
+/// options of `ingot run` come first, in the order that `ingot run` uses, so that it finds the same engine.
 static Result<void> noteIdentity(const cli::CommandLine &command, CompileOptions &o) {
   for (const char *name :
        {"--target", "--ignore-key", "--quantize", "--kv", "--precision", "--weights", "--seed",
@@ -70,7 +70,7 @@ struct Typed {
     auto place = places.find(key);
     return place == places.end() ? "" : place->second + ": ";
   }
-  /// Prefixes the error with the place of the first of the keys that the recipe gave.
+  /// Prefixes the error with the place of the first key in `keys` that the recipe sets.
   Error placedAny(std::initializer_list<const char *> keys, Error error) const {
     for (const char *key : keys)
       if (places.contains(key))

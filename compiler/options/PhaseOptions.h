@@ -16,8 +16,8 @@ struct PhaseWords {
   std::string from, to, emit;
 };
 
-/// Sets the phases; called after the targets are chosen. Errors: E0464: there is nothing of that kind to
-/// print; E0481: --from has no phase or no file; E0482: the compilation would end before it begins.
+/// Sets the phases. It must be called after the targets are chosen. Errors: E0464: there is nothing of that kind
+/// to print; E0481: --from has no phase or no file; E0482: the compilation would end before it begins.
 Result<void> choosePhases(const PhaseWords &words, CompileOptions &options);
 
 /// Returns "lm", "fused", "kernel" or "plan".

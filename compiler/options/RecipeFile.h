@@ -52,7 +52,7 @@ using RecipeFile = std::map<std::string, RecipeValue>;
 Result<RecipeFile> readRecipe(const std::string &path);
 
 /// Returns the recipe of these options: all options that decide an engine's contents, including defaults.
-/// `nameOf` maps the paths.
+/// `nameOf` returns the form in which the recipe names the file at a path.
 std::string recipeText(const CompileOptions &options,
                        std::string (*nameOf)(const std::string &path, const std::string &folder),
                        const std::string &folder);

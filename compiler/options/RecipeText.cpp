@@ -38,7 +38,7 @@ static std::string dashed(std::string format) {
   return format;
 }
 
-/// Returns the seed; one beyond TOML's integers becomes a string (RecipeFile.cpp).
+/// Returns the seed as TOML. A seed too large for a TOML integer becomes a string (RecipeFile.cpp).
 static std::string seedText(uint64_t seed) {
   const std::string digits = std::to_string(seed);
   return seed >> 63 ? quoted(digits) : digits;

@@ -39,7 +39,7 @@ Error damagedVocabulary(std::string why) {
 
 namespace {
 
-/// `more`: additional advice after the standard one.
+/// Returns E0620. `more` is advice that follows the standard advice.
 Error unsupported(const std::string &what, const std::string &name, const std::string &known,
                   const std::string &more = "") {
   return {ExitCode::File, "E0620", what + " '" + name + "' is not supported", "supported: " + known,
@@ -121,10 +121,10 @@ constexpr std::string_view kTinyAyaFirst[] = {R"(\d{1,3}(?=(?:\d{3})*\b))"};
 enum class Words : uint8_t {
   Merged,
   WholeFirst,    ///< a word that is a token needs no merges (tiktoken's rule)
-  WholeFirstBos, ///< also, a text begins with BOS, as in llama.cpp's table
+  WholeFirstBos, ///< the same, and a text begins with BOS, as in llama.cpp's table
 };
 
-/// A pre-tokenizer by name; empty words: GPT-2's expression, which is built into ByteLevel.
+/// A pre-tokenizer and its name in GGUF. Empty `words` stand for GPT-2's expression, which ByteLevel contains.
 struct PreTokenizer {
   std::string_view name, words;
   Words how = Words::Merged;
@@ -440,7 +440,7 @@ Result<std::string> byteLevelJson(const Checkpoint &checkpoint, Vocabulary v) {
   return writeJson(tokens, byText(tokens), *merges, added, shape);
 }
 
-/// `merged`: the vocabulary is of Gemma 4's kind, which lists its merges.
+/// Converts a SentencePiece vocabulary. `merged` means that it is of Gemma 4's kind, which lists its merges.
 Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v, bool merged) {
   const bool gemma = checkpoint.architecture.starts_with("gemma") || merged;
   auto prefix = checkpoint.booleanOr("tokenizer.ggml.add_space_prefix", !gemma);
@@ -496,7 +496,7 @@ Result<std::string> sentencePieceJson(const Checkpoint &checkpoint, Vocabulary v
     for (size_t id = 0; id < tokens.size(); ++id)
       if (tokens[id] == "<unk>")
         shape.unknown = "\"<unk>\"";
-  } else { // as in Llama 2's own tokenizer.json; the text between two special tokens is a piece
+  } else { // as in Llama 2's own tokenizer.json, where the text between two special tokens is one piece
     shape.normalizer = R"({"type":"Replace","pattern":{"String":" "},"content":"▁"})";
     if (*prefix)
       shape.normalizer = R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},)" +

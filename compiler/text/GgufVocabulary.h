@@ -9,9 +9,9 @@ inline bool hasGgufVocabulary(const import::Checkpoint &checkpoint) {
   return checkpoint.container == import::Container::Gguf && checkpoint.has("tokenizer.ggml.tokens");
 }
 
-/// Finds the special ids of a checkpoint with a tokenizer: names become ids, and ids outside the vocabulary
-/// are dropped. On entry, `special` has what the tokenizer's files say. E0621 for a GGUF id, or one that the
-/// tokenizer adds before or after a text, outside the vocabulary.
+/// Finds the special ids of a checkpoint with a tokenizer: converts names to ids, and drops ids outside the
+/// vocabulary. On entry, `special` holds the special tokens that the tokenizer's files name. Errors: E0621: an id
+/// that a GGUF states, or that the tokenizer adds before or after a text, is outside the vocabulary.
 Result<void> findSpecialTokens(const import::Checkpoint &checkpoint, const Tokenizer &tokenizer,
                                SpecialTokens &special);
 

@@ -2,8 +2,8 @@
 //
 // A safetensors folder states these ids in up to five files, which often disagree: generation may stop at
 // more ids (generation_config.json, a list) than the tokenizer's end token. Every id that a file names ends a
-// generation. GGUF has one key per meaning. The tokens that end a turn in the chat template's format count as
-// well (TurnEnds.h), in either container.
+// generation. GGUF has one key for each kind of special id. In both containers, the tokens that end a turn in the
+// chat template's format end a generation as well (TurnEnds.h).
 //
 // The post-processor of tokenizer.json determines what is put before a text, as in transformers 5:
 // `add_bos_token` of tokenizer_config.json is not read if there is a tokenizer.json.
@@ -48,7 +48,7 @@ void addEnds(SpecialTokens &special, const dom::element &value) {
     addEnd(special, id);
 }
 
-/// The names that chat templates use for the tokens that GGUF has keys for.
+/// A GGUF key of a special token, and the name of that token in chat templates.
 struct GgufToken {
   const char *key, *name;
 };
@@ -78,7 +78,7 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
       return id.error();
     addEnd(special, *id);
   }
-  // Defaults if the file has no key: SentencePiece models, Llama 3 and similar models begin with BOS.
+  // If the file has no key, texts of SentencePiece models, Llama 3 and similar models begin with BOS.
   auto text = [&](const char *key) {
     auto value = checkpoint.has(key) ? checkpoint.string(key) : std::string();
     return value ? *value : std::string();
@@ -97,7 +97,7 @@ Result<SpecialTokens> ggufTokens(const Checkpoint &checkpoint) {
   return special;
 }
 
-/// Reads the ids of config.json (already metadata) and generation_config.json.
+/// Reads the ids of config.json, which are in the checkpoint's metadata, and of generation_config.json.
 Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   SpecialTokens special;
   dom::parser parser;
@@ -127,7 +127,7 @@ Result<SpecialTokens> configTokens(const Checkpoint &checkpoint) {
   return special;
 }
 
-/// `named`: the tokens that the tokenizer's files name.
+/// Finds the ids of a safetensors folder. `named` holds the tokens that the tokenizer's files name.
 Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer &tokenizer,
                                    SpecialTokens named) {
   auto stated = configTokens(checkpoint);

@@ -1,10 +1,10 @@
 //===- StrippingTokens.cpp - Added tokens that absorb whitespace -----------===//
 //
-// The equivalent of `lstrip` and `rstrip` of tokenizer_config.json: Phi-3's template writes
-// "<|user|>\nHi<|end|>\n", and its model has never seen the line feeds, because the tokens before them absorb
-// these. GGUF has no field for these flags. Of the families in docs/models.md, only the three vocabularies of
-// Phi-3 and Phi-4 have tokens with these flags. A vocabulary is recognised by tokens that no other has, or by
-// its family and fewer tokens.
+// These flags are `lstrip` and `rstrip` in tokenizer_config.json. For example, Phi-3's template writes
+// "<|user|>\nHi<|end|>\n", but its model has never seen the line feeds, because the tokens before them absorb
+// them. GGUF has no field for these flags. Of the families in docs/models.md, only the three vocabularies of
+// Phi-3 and Phi-4 have tokens with these flags. Each vocabulary is recognised by tokens that no other vocabulary
+// has. If the architecture is already known to be Phi-3's, fewer tokens are enough.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/StrippingTokens.h"
@@ -19,7 +19,7 @@ using Names = std::initializer_list<std::string_view>;
 struct StrippingRow {
   std::string_view model;
   Names inFamily,
-      anywhere;     ///< identifying tokens, among models of Phi-3's family and among all
+      anywhere; ///< tokens that identify the vocabulary: among models of Phi-3's family, and among all models
   Stripping strips; ///< flags of all added tokens, except those in `none`
   Names none;
 };

@@ -12,10 +12,10 @@ struct Stripping {
   bool left = false, right = false;
 };
 
-/// Which added tokens of a GGUF vocabulary absorb whitespace; GGUF cannot express this.
+/// Determines which added tokens of a GGUF vocabulary absorb whitespace. GGUF itself has no field for this.
 class StrippingTokens {
 public:
-  /// `model`: tokenizer.ggml.model; `tokens`: the whole vocabulary.
+  /// `model` is the value of tokenizer.ggml.model, and `tokens` is the whole vocabulary.
   StrippingTokens(std::string_view architecture, std::string_view model,
                   std::span<const std::string> tokens);
   Stripping of(std::string_view token) const;

@@ -13,7 +13,7 @@ using import::Checkpoint;
 
 namespace {
 
-/// `json`: the output of ingot_tokenizer_compile.
+/// Reads the special tokens from `json`, the output of ingot_tokenizer_compile.
 SpecialTokens namedBy(const std::string &json) {
   SpecialTokens special;
   simdjson::dom::parser parser;

@@ -1,8 +1,8 @@
 //===- TextBuild.h - Builds the tokenizer of an engine -------------------===//
 //
-// Used only at compile time (library ingot-text-build). A tokenizer.json is used unchanged; a GGUF vocabulary
-// is first converted back to the tokenizer.json it was made from, so that a single path follows. A BPE model
-// becomes tables that are read in place (kFlatBpe); other models stay JSON (kHfJson).
+// Only the compiler uses this code (library ingot-text-build). A tokenizer.json is used unchanged. A GGUF vocabulary
+// is first converted back to the tokenizer.json it was made from, so that the later steps are the same for both. A BPE
+// model becomes tables that are read in place (kFlatBpe); other models stay JSON (kHfJson).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,9 +21,9 @@ struct TokenizerArtifact {
   SpecialTokens special;
 };
 
-/// nullopt: the checkpoint has no tokenizer (the engine will take token ids). Errors: E0620 (unknown kind of
-/// vocabulary or pre-tokenizer, which is named), E0621 (damaged vocabulary), E0626 (tokenizer files from
-/// which no tokenizer can be built).
+/// Builds the checkpoint's tokenizer. Returns nullopt if the checkpoint has none; the engine will then take token ids.
+/// Errors: E0620 (unknown kind of vocabulary or pre-tokenizer, which the error names), E0621 (damaged vocabulary),
+/// E0626 (tokenizer files from which no tokenizer can be built).
 Result<std::optional<TokenizerArtifact>> buildTokenizer(const import::Checkpoint &checkpoint);
 
 /// The special ids that config.json, generation_config.json or GGUF keys state, for a checkpoint without a
@@ -38,14 +38,14 @@ struct ChatTemplates {
   std::vector<import::NamedTemplate> other; ///< others: "tool_use" for requests with tools
 };
 
-/// `chosen`: the name of the template for all requests; "": the default, or the only one. Each template that
-/// the engine will contain is checked: E0610, E0611 (it cannot be parsed). E0627: none of several is the
-/// default, or none has the chosen name.
+/// Selects and checks the templates that the engine will contain. `chosen` names the template for all requests; ""
+/// selects the default, or the only one. Errors: E0610: a template cannot be parsed; E0611: a template is too large;
+/// E0627: none of several templates is the default, or none has the chosen name.
 Result<ChatTemplates> findChatTemplates(const import::Checkpoint &checkpoint,
                                         std::string_view chosen = "");
 
-/// Reports now, rather than at the first request, what the template environment cannot run: E0610,
-/// E0611.
+/// Checks at compile time, rather than at the first request, that the template environment can run the template.
+/// Errors: E0610, E0611.
 Result<void> checkChatTemplate(std::string_view source);
 
 /// The tokenizer.json equivalent to a GGUF vocabulary (tests compare it with HF).

@@ -1,9 +1,8 @@
 //===- TurnEnds.cpp - Tokens that end a turn, by chat format ---------------===//
 //
-// A GGUF has room for one or two end tokens, while generation_config.json of the same model lists them all.
-// Therefore they are derived from the format: each row has the stop tokens of models with that format,
-// according to their published generation_config.json. A format is recognised by marks that its template
-// writes.
+// A GGUF has room for one or two end tokens, while generation_config.json of the same model lists them all. The end
+// tokens are therefore derived from the chat format: each row has the stop tokens of models with that format,
+// according to their published generation_config.json. A format is recognised by marks that its template writes.
 //===----------------------------------------------------------------------===//
 
 #include "compiler/text/TurnEnds.h"
@@ -37,7 +36,7 @@ const Format kFormats[] = {
     {{"<end_of_turn>"}, {"<end_of_turn>", "<eos>"}},         // Gemma 1 to 3
     {{"<turn|>"}, {"<turn|>", "<|tool_response>", "<eos>"}}, // Gemma 4
     {{"<|end|>", "<|assistant|>"}, {"<|end|>", "<|endoftext|>", "<|assistant|>"}}, // Phi-3, 4 mini
-    {{"<sop>", "<|assistant|>"}, // GLM-4: names the next speaker
+    {{"<sop>", "<|assistant|>"}, // GLM-4, whose turns end with the name of the next speaker
      {"<|endoftext|>", "<|user|>", "<|observation|>"}},
     {{"<|END_OF_TURN_TOKEN|>"}, {"<|END_OF_TURN_TOKEN|>"}},          // Command R
     {{"<|endofresponse|>"}, {"<|endofresponse|>", "<|endoftext|>"}}, // dots.llm1
