@@ -1,7 +1,7 @@
 //===- Compilation.h - State and phases of one compilation ------------------===//
 //
-// This class holds the state of a compilation and its steps. Compile.cpp has their order, ModelPhases.cpp the
-// steps over lm, and ProgramPhases.cpp the steps for one target.
+// This class holds the state of a compilation and its steps. Compile.cpp defines the order of the steps,
+// ModelPhases.cpp contains the steps over lm, and ProgramPhases.cpp contains the steps for one target.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -52,10 +52,11 @@ private:
   Result<void> lookAtOptions();
   Result<void> open();
   Result<void> importModel();
-  /// Reports the parts of the recipe that have no effect, and keeps matrices in bf16 if f16 cannot hold their
-  /// scales.
+  /// Reports the parts of the recipe that have no effect, and keeps matrices in bf16 if f16 cannot represent the
+  /// scales that integer codes would need.
   Result<void> chooseFormats();
-  /// Checks the requested caches, and everything else with limits, against the model or program.
+  /// Checks the requested KV caches, and all features that depend on the sizes of the model, against the model or
+  /// program.
   Result<void> chooseCaches();
   Result<void> fuse();
 
@@ -97,9 +98,10 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   const CodeTarget *target = nullptr; ///< the target of the current program
   mlir::OwningOpRef<mlir::ModuleOp> fused, model,
-      lowered; ///< of the current program; null if --from skipped it
+      lowered; ///< IR of the current program after each phase; null if --from skipped the phase
   std::vector<PassEvidence> evidence;
-  bool planUnchecked = false; ///< it has ops that the plan interpreter does not support
+  /// Whether a plan was not checked because the plan interpreter does not support all its ops.
+  bool planUnchecked = false;
   EngineText text;
   fb::EngineT table;
   Listing listing;

@@ -10,7 +10,7 @@
 //     addProgram    ─▶ code: EngineTable.h
 //   write           the engine, and the report: Provenance.h, Summary.h
 //
-// Compilation.h has the state that they share. A compilation may end at any stage (EmitText.h) and may begin
+// Compilation.h has the state that the phases share. A compilation may end at any stage (EmitText.h) and may begin
 // with the IR of any phase (PhaseText.h).
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/Compile.h"
@@ -105,7 +105,7 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   return addProgram(job);
 }
 
-/// Returns the first file name that two inputs share, since an engine records files by name.
+/// Returns the first file name that two inputs share. An engine records files by name, so this is an error.
 static std::string nameOfTwo(const CompileOptions &options) {
   std::vector<std::string> paths = options.plugins;
   for (const PatternsAt &patterns : options.patterns)

@@ -23,8 +23,8 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Returns the descriptor of `--error-fd N`, to which `ingot run` wants our error written. It is found before
-/// the options are parsed, because parsing may be what fails.
+/// Returns the descriptor of `--error-fd N`, from which `ingot run` reads our error. This function runs before the
+/// options are parsed, because parsing itself may fail.
 static int errorDescriptor(int argc, const char *const *argv) {
   for (int i = 1; i + 1 < argc; ++i)
     if (std::strcmp(argv[i], "--error-fd") == 0)
@@ -32,8 +32,8 @@ static int errorDescriptor(int argc, const char *const *argv) {
   return -1;
 }
 
-/// Reports an error to the given descriptor (tools/ingot/engines/CompilerLibrary.cpp reads it), else to
-/// stderr.
+/// Writes an error to the given descriptor, from which tools/ingot/engines/CompilerLibrary.cpp reads it, or to stderr
+/// if there is no such descriptor.
 static int report(const Error &error, int descriptor) {
   if (descriptor > STDERR_FILENO) {
     std::string fields;
@@ -58,7 +58,7 @@ static void onInterrupt(int number) {
   raise(number);
 }
 
-/// Handles running out of memory: removes unfinished files too.
+/// Handles running out of memory, and also removes unfinished files.
 [[noreturn]] static void onOutOfMemory() {
   TemporaryFile::removeUnfinished();
   endOutOfMemory();

@@ -84,7 +84,7 @@ Error PassRuns::failed(const std::string &name, const std::string &text,
         ExitCode::File, "E0479", "a plugin's op cannot be compiled for this target",
         diagnostics.first(),
         "give it a kernelBody for the target, or a decomposition (docs/kernel-from-outside.md)"};
-  // A failed pass without a name failed before it ran, which our passes do not do.
+  // If no pass name was recorded, a pass failed before it ran. Our own passes never do that.
   if ((name.empty() && !options.insertions.empty()) || extensions.passes().contains(name)) {
     return {ExitCode::File, "E0433",
             name.empty() ? "a pass of --insert cannot start"
@@ -137,7 +137,7 @@ Result<void> PassRuns::run(ModuleOp module, Build build, TimingScope &scope,
     pm.addInstrumentation(std::move(watch));
   if (auto writer = intermediates.watch())
     pm.addInstrumentation(std::move(writer));
-  pm.enableTiming(scope); // last, so instrumentation does not count as pass time
+  pm.enableTiming(scope); // added last, so that instrumentation does not count as pass time
   const Reproducer reproducer([&] { return reproducerOf(module, pm); },
                               extensions.replayCommand() + " --run-reproducer PLACE");
   const NotesOps noted(module.getContext());

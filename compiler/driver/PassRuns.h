@@ -10,8 +10,8 @@
 
 namespace ingot::compiler {
 
-/// Checks the names of passes in the options. Errors: E0437: an unknown pass in --dump-after; E0406: one in
-/// --disable.
+/// Checks the names of passes in the options. Errors: E0437: an unknown pass in --dump-after; E0406: an unknown pass
+/// in --disable.
 Result<void> checkPassNames(const CompileOptions &options);
 
 /// Runs the pipelines of one compilation and attributes a failure to its pass: E0427 for a pattern file,
@@ -36,8 +36,9 @@ public:
   void again(mlir::ModuleOp module, Build build, std::unique_ptr<mlir::PassInstrumentation> watch);
 
 private:
-  /// `invalid` is the pattern rewrite that left an invalid program. `behind` is the extension point before
-  /// the pipeline, whose passes and patterns may have left a program that our passes cannot handle.
+  /// `invalid` describes the pattern rewrite that left an invalid program. `behind` is the extension point before
+  /// the pipeline. The user's passes and patterns at that point may have left a program that our passes cannot
+  /// handle.
   Result<void> run(mlir::ModuleOp module, Build build, mlir::TimingScope &scope,
                    std::unique_ptr<mlir::PassInstrumentation> watch,
                    const std::string &invalid = "", llvm::StringRef behind = "");

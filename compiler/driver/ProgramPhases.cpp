@@ -67,7 +67,7 @@ Result<void> Compilation::check() {
 
 /// Returns the command that recompiles just this plan, from the file `place`, for the target's levels or
 /// architectures. With `onEmulators`, the targets are emulators, where GPU code is checked. The command omits
-/// --verify, which has nothing to check a plan against.
+/// --verify, because with --from there is no model to check the plan against.
 static std::string commandFromPlan(const CompileOptions &options, const CodeTarget &target,
                                    ModuleOp plan, const std::string &place, bool onEmulators) {
   std::string command = "ingot compile " + options.model + " --from plan=" + place;
@@ -87,7 +87,7 @@ static std::string commandFromPlan(const CompileOptions &options, const CodeTarg
   return command + " -o E";
 }
 
-/// Writes the plan whose code is wrong to a file, if that is the error.
+/// If the error is that the code of a plan is wrong, writes the plan to a file.
 static std::string leavePlanOfCode(const Error &error, ModuleOp plan) {
   plan::ProgramOp program = *plan.getOps<plan::ProgramOp>().begin();
   return error.code == errors::kWrongKernel || error.code == errors::kWrongUserKernel

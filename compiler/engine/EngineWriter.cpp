@@ -1,8 +1,8 @@
 //===- EngineWriter.cpp - See EngineWriter.h ------------------------------===//
 //
-// The positions of segments depend on the size of the table, and the table holds their positions and hashes.
-// Serialised with all defaults written explicitly, the table has the same size whatever these numbers are. It
-// is built twice: once to measure it, and once for the file.
+// The positions of segments depend on the size of the table, and the table holds their positions and hashes. The
+// table is therefore serialised twice: once to measure it, and once for the file. All defaults are written
+// explicitly, so its size does not depend on these numbers.
 //===----------------------------------------------------------------------===//
 #include "compiler/engine/EngineWriter.h"
 
@@ -114,7 +114,7 @@ Result<void> complete(fb::EngineT &table) {
   return {};
 }
 
-/// A buffer of one thread, 64-byte aligned, reused from job to job.
+/// A 64-byte aligned buffer that one thread reuses from job to job.
 class JobBuffer {
 public:
   ~JobBuffer() { std::free(data); }
@@ -136,10 +136,10 @@ private:
   uint64_t capacity = 0;
 };
 
-/// Writes a file in whole huge pages: a kernel whose page cache has large folios creates one for each huge
-/// page that a single write covers, and maps it as one when the engine runs (docs/cpu.md). If a piece shares
-/// a huge page with its neighbours, its part of that page is held in memory until theirs are complete.
-/// Thread-safe once all pieces have been announced with expect().
+/// Writes a file in whole huge pages. If the operating system's page cache supports large folios, it creates one for
+/// each huge page that a single write covers, and maps it as a huge page when the engine runs (docs/cpu.md). If a
+/// piece shares a huge page with its neighbours, its part of that page is held in memory until the other parts are
+/// complete. This class is thread-safe once all pieces have been announced with expect().
 class HugePageWriter {
 public:
   explicit HugePageWriter(TemporaryFile &file) : file(file) {}
@@ -176,7 +176,7 @@ private:
     std::vector<std::byte> bytes;
   };
 
-  /// Visits the huge pages that a piece covers only partly, with the part.
+  /// Visits each huge page that a piece covers only partly, with the part that it covers.
   template <typename Visit> static void forEachShared(uint64_t offset, uint64_t size, Visit visit) {
     const uint64_t end = offset + size;
     for (uint64_t page : {offset / kHugePage, (end - 1) / kHugePage}) {
@@ -244,7 +244,7 @@ public:
     try {
       for (size_t i = 1; i < threads; ++i)
         others.emplace_back([this] { work(); });
-    } catch (const std::system_error &) { // the threads that were started do all the work
+    } catch (const std::system_error &) { // too few threads; those that run do all the work
     }
     work();
     others.clear(); // joins
@@ -255,10 +255,10 @@ private:
   struct Group {
     uint64_t offset, size; ///< in the file
     std::vector<FillJob *> jobs;
-    uint64_t inSegment; ///< its offset in the segment
+    uint64_t inSegment; ///< the group's offset in the segment
 
-    /// Whether a piece can join the group: it starts after the last one, with only alignment padding between
-    /// them.
+    /// Whether a piece can join the group. It must start after the group's last piece, with only alignment padding in
+    /// between, and the group must stay within `most` bytes.
     bool takes(uint64_t next, uint64_t bytes, uint64_t most) const {
       return next >= offset + size && next - (offset + size) < 4096 &&
              next + bytes - offset <= most && (next - offset) % 64 == 0;
@@ -403,7 +403,7 @@ Result<WriteResult> writeEngine(const std::string &path, fb::EngineT table,
   if (auto loaded = runtime::EngineFile::open(file.path()); !loaded) {
     const Error &error = loaded.error();
     if (error.code == errors::kCannotMapEngine ||
-        error.code == errors::kOutOfMemory) // not damaged: no memory to check it
+        error.code == errors::kOutOfMemory) // no damage, but no memory to check the file
       return Error{ExitCode::File, "E0396", "not enough memory to check the engine", error.why,
                    error.fix};
     return ourBug(error.code + ": " + error.why);

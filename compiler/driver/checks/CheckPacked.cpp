@@ -13,9 +13,10 @@ using namespace ingot;
 using namespace ingot::compiler;
 using reference::interpreter::WeightReader;
 
-/// Returns the allowed error of a number that a format stores for `wanted`, in a row whose largest magnitude
-/// is `largest`. For formats as stored, only the order of a few products may differ; tables hold whole
-/// numbers (docs/numerics.md). `step` is the distance from one code to the next.
+/// Returns the allowed error of a number that a format stores for `wanted`, in a row whose largest magnitude is
+/// `largest`. If the checkpoint's format is kept (`asStored`), only the order of a few multiplications may differ.
+/// Formats with a table allow more, because the table holds whole numbers (docs/numerics.md). `step` is the distance
+/// from one code to the next.
 static double allowedOf(const NumericFormat &format, bool asStored, double wanted, double largest,
                         double step) {
   const double exact = (format.table ? 1e-2 : 1e-5) * largest;
@@ -23,9 +24,10 @@ static double allowedOf(const NumericFormat &format, bool asStored, double wante
     return exact;
   if (format.isFloat())
     return exact + 0x1p-8 * std::abs(wanted);
-  if (format.isScaledFloat()) // E4M3: half of an eighth; near 0, half of 2^-9 of the scale
+  // E4M3: the relative error is half of an eighth; near 0, the error is half of 2^-9 of the scale.
+  if (format.isScaledFloat())
     return exact + 0x1p-4 * std::abs(wanted) + 0x1p-9 * step;
-  return exact + 1.01 * step; // the largest of a group may be clipped by one code
+  return exact + 1.01 * step; // the largest number of a group may be clipped by one code
 }
 
 /// Formats a number with the digits that an f32 has.
@@ -43,8 +45,7 @@ static Error wrong(const std::string &name, const std::string &where, double val
           "this is a bug in ingot: please report it with the checkpoint's config"};
 }
 
-/// Checks one row of `bytes`, which is panel or tile `unit` of the weight; `own` is the layout of only this
-/// unit.
+/// Checks one row of `bytes`, which is panel or tile `unit` of the weight. `own` is the layout of this unit alone.
 template <typename Layout>
 static Result<void> check(const import::RowSource &source, const Layout &layout, const Layout &own,
                           int64_t unit, std::span<const std::byte> bytes, const std::string &name) {

@@ -26,7 +26,7 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace interpreter = ingot::reference::interpreter;
 
-/// The time limit for reducing a plan. With large models each try takes a fraction of a second.
+/// The time limit for reducing a plan. With large models each attempt takes a fraction of a second.
 static constexpr std::chrono::seconds kMostReducing(20);
 
 /// Returns the result of the pipeline on the program; null if it fails.
@@ -87,8 +87,7 @@ static std::optional<Pair> tryOn(OwningOpRef<ModuleOp> program, const std::strin
   return Pair{std::move(program), std::move(after)};
 }
 
-/// Returns the smallest model whose computation the pipeline still changes; nothing if the pipeline is
-/// correct.
+/// Returns the smallest model whose computation the pipeline still changes, or nothing if the pipeline is correct.
 static std::optional<Pair> reduceModel(ModuleOp program, const std::string &pipeline,
                                        Differs differs) {
   size_t layers = 0;
@@ -120,7 +119,8 @@ std::string compiler::leaveBoth(const std::string &code, ModuleOp before, Module
              : "";
 }
 
-/// Writes both files. `pipeline` makes the second from the first, and `check` is the pass that compares them.
+/// Writes both programs to files. `pipeline` makes the second from the first, and `check` is the pass that compares
+/// them.
 static std::string leave(const std::string &code, ModuleOp before, ModuleOp after,
                          const std::string &pipeline, const std::string &check,
                          const std::string &command) {
@@ -179,9 +179,9 @@ static void dropUnnamed(ModuleOp module) {
   }
 }
 
-/// Returns the plan with the fewest steps and launches whose computation the pipeline still changes. Each is
-/// removed in turn, starting with the last, if the rest is a plan that runs. Launches whose results are no
-/// longer read disappear one after the other.
+/// Returns the smallest plan found whose computation the pipeline still changes. It tries to remove each step and
+/// launch in turn, starting with the last, and keeps the removal if the rest is a plan that runs and still shows the
+/// change. Launches whose results are no longer read are thus removed one after the other.
 static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipeline) {
   auto found = tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, plansSomethingElse);
   const auto begin = std::chrono::steady_clock::now();
@@ -194,7 +194,8 @@ static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipel
       else if (isa<plan::LaunchOp>(op))
         launches.push_back(op);
     });
-    launches.append(steps); // tried from the last, so whole layers are removed first if possible
+    launches.append(
+        steps); // removed first, because removal starts at the end: whole layers go first
     return launches;
   };
   for (size_t left = found ? parts(*found->before).size() : 0; left > 0 && hasTime(); --left) {

@@ -1,8 +1,8 @@
 //===- MiscompileReducer.h - Reproducers for passes that change results ---===//
 //
-// A reproducer is a pair of files for ingot-opt: the program before the pass and its result, reduced to the
-// smallest that still shows the error. Before lowering that is one layer, if one is enough, with the
-// weights that it names. After lowering it is the launches without which the two plans compute the same.
+// A reproducer is a pair of files for ingot-opt: the program before the pass and its result. Both are reduced as far
+// as they still show the error. Before lowering, this leaves one layer, if one is enough, and the weights that it
+// names. After lowering, it leaves the launches without which the two plans would compute the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,14 +13,14 @@
 
 namespace ingot::compiler {
 
-/// Returns the error code for a pass over lm that changes what a model computes: E0428 for patterns, E0432
-/// for one of `users`, else E0491.
+/// Returns the error code for a pass over lm that changes what a model computes: E0428 for patterns, E0432 for a pass
+/// in `users`, else E0491.
 std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 
 /// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing those of an
 /// earlier error. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
-/// with its plugins. Returns a text with their place and the command that reproduces the error; empty if
-/// they cannot be written or the pass by itself is correct.
+/// with its plugins. Returns a text with the place of the files and the command that reproduces the error. The text is
+/// empty if the files cannot be written or the pass by itself is correct.
 std::string reduceMiscompile(const std::string &code, mlir::ModuleOp before,
                              const std::string &pass, const std::string &command);
 

@@ -1,8 +1,8 @@
 //===- PassChecks.h - Checks of passes over lm ----------------------------===//
 //
 // This pass instrumentation runs the reference interpreter before and after each pass over an lm.model, on a
-// small slice with generated inputs, and records the largest error. After a pass that changed nothing, it
-// does not run again.
+// small slice of the model with generated inputs, and records the largest error. After a pass that changed nothing,
+// the interpreter does not run again.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,13 +28,13 @@ struct PassEvidence {
   double maxAbs, maxRel;
 };
 
-/// Returns the evidence of a comparison that is judged: "2 layers, seeded weights; allowed 0.0001".
+/// Returns the evidence of a comparison that has an allowed error: "2 layers, seeded weights; allowed 0.0001".
 PassEvidence judged(std::string what, const reference::Comparison &change,
                     const std::string &weights);
 
-/// Returns the evidence for the cost of rounding to formats, which is the user's choice: "2 layers, seeded
-/// weights rounded to their formats; measured, not judged". `unrounded`, if given, is the comparison that was
-/// judged.
+/// Returns the evidence for the cost of rounding weights to formats: "2 layers, seeded weights rounded to their
+/// formats; measured, not judged". There is no allowed error, because the user chooses the formats. `unrounded`, if
+/// given, is the comparison that has an allowed error.
 PassEvidence measured(std::string what, const reference::Comparison &cost,
                       const std::string &weights, const reference::Comparison *unrounded = nullptr);
 
@@ -43,10 +43,10 @@ std::string asText(mlir::Pass *pass);
 
 class PassChecks : public mlir::PassInstrumentation {
 public:
-  /// `users` has the names of the passes of --insert. Appends to `evidence`. The first failure (an error
-  /// larger than a rewrite can cause, or a program that cannot be run) goes to `failure`, and the rewrite of
-  /// a pattern file that left an invalid program goes to `invalid`. The time of checks is part of `timing`.
-  /// All arguments must outlive the pass manager. `replayCommand` is ingot-opt with the plugins.
+  /// `users` has the names of the passes of --insert. The checks append to `evidence`. They store the first failure
+  /// in `failure` (an error larger than a rewrite can cause, or a program that cannot be run), and the rewrite of a
+  /// pattern file that left an invalid program in `invalid`. The time of checks is part of `timing`. All arguments
+  /// must outlive the pass manager. `replayCommand` is ingot-opt with the plugins.
   PassChecks(mlir::ModuleOp module, const llvm::StringSet<> &users,
              std::vector<PassEvidence> &evidence, std::optional<Error> &failure,
              std::string &invalid, mlir::TimingScope &timing, std::string replayCommand)
@@ -72,10 +72,11 @@ private:
   const std::string replayCommand;
 };
 
-/// Records the pass that failed (the innermost reports first) and the pass that runs now, for a crash report.
+/// Records the pass that failed, and for a crash report the pass that runs now. If a failure passes through nested
+/// passes, the innermost is recorded, because it reports first.
 class PassNames : public mlir::PassInstrumentation {
 public:
-  /// `plugins` is the text about their origin. All other arguments must outlive the pass manager.
+  /// `plugins` is the text that names the plugins. All other arguments must outlive the pass manager.
   PassNames(const llvm::StringSet<> &users, std::string plugins, std::string &name,
             std::string &text)
       : users(users), plugins(std::move(plugins)), name(name), text(text) {}

@@ -16,8 +16,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 namespace interpreter = ingot::reference::interpreter;
 
-/// Returns the module in which a named pass leaves a plan; null if it leaves none. Passes may also run
-/// over single kernels or programs.
+/// Returns the module if it contains a plan after a named pass, else null. `op` may also be a single kernel or
+/// program over which the pass ran.
 static ModuleOp planBehind(Pass *pass, Operation *op) {
   ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   return pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty() ? ModuleOp()
@@ -44,7 +44,7 @@ static Result<void> check(ModuleOp model, ModuleOp lowered, ModuleOp plan,
 namespace {
 /// The first pass after which the plan is wrong.
 struct WrongPass {
-  std::string name, text; ///< its argument, without and with its options
+  std::string name, text; ///< the pass's argument, without and with its options
   std::string pipeline;   ///< as a pipeline over the module
   OwningOpRef<ModuleOp> before, after;
 };
@@ -54,8 +54,8 @@ static bool findsIds(ModuleOp plan) {
   return entry && entry.outputOf(plan::OutputRole::Ids);
 }
 
-/// Checks the plan against the model after every pass until one is wrong. `withIds` means that the finished
-/// plan finds ids; until the pass that adds this has run, some steps may leave none.
+/// Checks the plan against the model after every pass until a plan is wrong. `withIds` means that the finished
+/// plan finds ids. Until the pass that adds this search has run, some steps may produce no ids.
 class WrongPassSearch : public PassInstrumentation {
 public:
   WrongPassSearch(ModuleOp model, reference::WeightProvider &weights, bool withIds,
@@ -93,7 +93,8 @@ private:
 };
 } // namespace
 
-/// Returns the evidence for the cost of the encodings of activations and caches, which is not an error.
+/// Returns the evidence for the error that the encodings of activations and caches cause. This error is expected and
+/// has no limit.
 static PassEvidence costOf(const std::string &device, const reference::Comparison &cost,
                            const std::string &weights) {
   return {"rows and caches of " + device,
@@ -101,7 +102,7 @@ static PassEvidence costOf(const std::string &device, const reference::Compariso
           cost.maxAbsolute, cost.maxRelative};
 }
 
-/// Returns the error with its cause. `wrong` is absent if the passes give a correct plan when run again.
+/// Adds the cause to the error. `wrong` is absent if the passes produce a correct plan when they run again.
 static Error blame(Error error, std::optional<WrongPass> &wrong, const llvm::StringSet<> &users,
                    const std::string &replayCommand) {
   if (!wrong) {

@@ -34,13 +34,13 @@ using RunAgain =
 /// The result of the checks of a plan, in addition to their evidence.
 struct PlanVerdict {
   std::string note;           ///< for the progress line
-  std::string notInterpreted; ///< why nothing was checked; empty: everything was
+  std::string notInterpreted; ///< why the plan was not checked; empty: it was checked
 };
 
-/// Checks a plan. Errors: E0432 if a pass of --insert (`users`) is to blame, else the error of the plan
-/// interpreter (E0880 to E0888), with the pass that caused it; the plans before and after that pass are left
-/// as files (MiscompileReducer.h). `device` is the device's name in the evidence, and `replayCommand` is
-/// ingot-opt with the plugins.
+/// Checks a plan. Errors: E0432 if a pass of --insert (`users`) caused the error, else the error of the plan
+/// interpreter (E0880 to E0888) with the pass that caused it. The plans before and after that pass are then left as
+/// files (MiscompileReducer.h). `device` is the device's name in the evidence, and `replayCommand` is ingot-opt with
+/// the plugins.
 Result<PlanVerdict> checkPlan(mlir::ModuleOp model, mlir::ModuleOp lowered, mlir::ModuleOp plan,
                               RunAgain runAgain, const llvm::StringSet<> &users,
                               const std::string &device, std::vector<PassEvidence> &evidence,

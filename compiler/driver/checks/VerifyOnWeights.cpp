@@ -14,7 +14,7 @@ using namespace ingot::compiler;
 namespace {
 /// The first pass after which a model computes something else on these weights.
 struct WrongOnWeights {
-  std::string text;       ///< its argument with its options, or the file of its patterns
+  std::string text;       ///< the pass's argument with its options, or the file of its patterns
   std::string code, left; ///< error code; place of the programs before and after the pass
 };
 
@@ -45,8 +45,8 @@ private:
 };
 } // namespace
 
-/// Returns the error for a pass that is correct on generated weights, so no file without weights
-/// reproduces the error.
+/// Returns the error for a pass that changes the result on these weights but is correct on generated weights. A
+/// reproducer without weights therefore cannot show it.
 static Error wrongOnWeights(const std::optional<WrongOnWeights> &pass, const std::string &why) {
   if (!pass)
     return {ExitCode::Internal, errors::kPassChangesModel,

@@ -17,8 +17,8 @@ static llvm::StringRef declared(llvm::StringRef line) {
   return declares ? name : "";
 }
 
-/// Returns the line without its layer numbers (".0." in "@blk.0.attn_q"). Lines that differ only in these are
-/// alike.
+/// Returns the line without its layer numbers (".0." in "@blk.0.attn_q"). Lines that differ only in these numbers
+/// have the same role.
 static std::string roleOf(llvm::StringRef line) {
   std::string role;
   for (size_t i = 0; i < line.size(); ++i) {

@@ -18,8 +18,8 @@ namespace ingot::compiler {
 /// Returns the module as text. Values of lm have descriptive names (%attn_q); those of kernels have numbers.
 std::string irText(mlir::ModuleOp module);
 
-/// Prints the module to the output of the options if it is the requested stage. Returns true if it was, and
-/// nothing is left to do. Errors: E0475: there is no kernel with the requested name.
+/// Prints the module to the output of the options if `stage` is the requested one. Returns true if it printed the
+/// module, so that nothing is left to do. Errors: E0475: there is no kernel with the requested name.
 Result<bool> emitIfAsked(const CompileOptions &options, Emit stage, mlir::ModuleOp module);
 
 /// Keeps only the kernel of that name, unless the name is empty. Errors: E0475.

@@ -18,8 +18,8 @@ namespace ingot::compiler {
 
 class Intermediates {
 public:
-  /// Removes such files from the folder, or creates it. If `folder` is empty, nothing is written. Errors:
-  /// E0487.
+  /// Removes the files of an earlier compilation from the folder, or creates the folder. If `folder` is empty, nothing
+  /// is written. Errors: E0487.
   Result<void> open(const std::string &folder);
   /// Writes a module that no pass produced, such as the imported model. For a program, `device` becomes part
   /// of the file names of its passes.

@@ -1,6 +1,6 @@
 //===- Listing.h - IR listing of an engine's kernels ------------------------===//
 //
-// This is the engine's segment of kind Ir. Only `ingot inspect --html` reads it; execution does not. It is
+// The listing is the engine's segment of kind Ir. Only `ingot inspect --html` reads it; execution does not. It is
 // JSON:
 //
 //   {"programs":[{                          in the order of the table

@@ -64,7 +64,7 @@ Result<void> compiler::linkEngine(const std::string &link, const std::string &en
   if (fs::equivalent(folder, target.parent_path(), failure))
     target = target.filename();
   if (fs::is_symlink(there) && fs::read_symlink(link, failure) == target)
-    return {}; // nothing to do; the volume may be read-only by now
+    return {}; // the link is already right, and the volume may be read-only by now
   const fs::path fresh =
       folder / ("." + fs::path(link).filename().string() + "." + std::to_string(::getpid()));
   fs::create_symlink(target, fresh, failure);

@@ -9,8 +9,8 @@ namespace ingot::compiler {
 /// it exists. Errors: the importer's; E0439: this library cannot be read.
 Result<std::string> placeInCache(const CompileOptions &options);
 
-/// Lets one process at a time compile into a cache folder; a second process waits and then finds the first
-/// one's engine. On a file system without locks each compiles for itself, which is also correct.
+/// Lets one process at a time compile into a cache folder. A second process waits and then finds the engine that the
+/// first one made. On a file system without locks each process compiles for itself, which is also correct.
 class CacheTurn {
 public:
   explicit CacheTurn(const std::string &folder);

@@ -79,8 +79,8 @@ static fb::WeightLayout layoutOf(lm::WeightType type) {
                                                        : fb::WeightLayout::Fragment16;
 }
 
-/// Places a weight at the end of its region, which is the segment or the memory of generated
-/// weights.
+/// Places a weight at the end of its region. The region is the weight segment, or the memory for weights that the
+/// device generates.
 static std::unique_ptr<fb::WeightT> weightOf(plan::WeightOp op, uint32_t number,
                                              const TableChoices &choices, bool made, uint64_t &at) {
   lm::WeightType type = op.getType();

@@ -26,8 +26,8 @@ struct TableChoices {
 
 /// Fills the kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one,
 /// and the targets of its kernels. Assigns stored weights their offsets in their segment and returns the
-/// segment's size. With `seeded`, only the vectors to which the program gives values are stored; the device
-/// generates the others at load. `kernels` receives the kernels in table order.
+/// segment's size. With `seeded`, only the vectors whose values are in the program are stored; the device
+/// generates all other weights at load. `kernels` receives the kernels in table order.
 uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 
@@ -36,7 +36,7 @@ std::unique_ptr<fb::ModelT> describeModel(const std::string &name, plan::Program
                                           const fb::ProgramT &table);
 
 /// Returns the jobs that fill the segment of the stored weights. Without a seed they pack the rows of the
-/// checkpoint, which must outlive them; the import has already refused a checkpoint with a missing tensor.
+/// checkpoint, which must outlive them. The import has already refused a checkpoint with a missing tensor.
 /// With a seed they write dummy weights, the values of DummyWeights.h, and do not read the checkpoint.
 std::vector<FillJob> weightJobs(plan::ProgramOp program, const fb::ProgramT &table,
                                 const import::Checkpoint &checkpoint, std::optional<uint64_t> seed);

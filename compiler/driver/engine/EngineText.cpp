@@ -138,7 +138,7 @@ Result<EngineText> compiler::buildEngineText(const import::Checkpoint &checkpoin
   return text;
 }
 
-/// Drops tokens without logits, since some tokenizers have a larger vocabulary than the model.
+/// Drops special tokens without logits, because some tokenizers have a larger vocabulary than the model.
 static void dropOutside(fb::SpecialTokensT &special, uint32_t vocabulary) {
   auto outside = [&](int32_t id) { return id >= int64_t(vocabulary); };
   for (int32_t *id : {&special.bos, &special.pad, &special.unknown})

@@ -25,8 +25,8 @@ struct EngineText {
   void addTo(fb::EngineT &table, std::vector<SegmentSource> &segments) const;
 };
 
-/// Builds the text data from the checkpoint. `templateFile`, if not empty, replaces its chat templates;
-/// `templateName` chooses one of them for all requests.
+/// Builds the text data from the checkpoint. `templateFile`, if not empty, replaces the checkpoint's chat templates.
+/// `templateName`, if not empty, chooses one of the checkpoint's templates for all requests.
 Result<EngineText> buildEngineText(const import::Checkpoint &checkpoint,
                                    const std::string &templateFile,
                                    const std::string &templateName);

@@ -18,8 +18,8 @@ namespace ingot::compiler {
 void writeOrigin(const CompileOptions &options, const import::Checkpoint &checkpoint,
                  const std::vector<PassEvidence> &evidence, bool planUnchecked, fb::EngineT &table);
 
-/// Writes the provenance of one program: the types of its KV caches (`kv` if it has none) and the figures of
-/// its plan.
+/// Writes the provenance of one program: the types of its KV caches and the figures of its plan. If the program has no
+/// KV cache, the type is `kv`.
 void writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table);
 
 /// Whether passes at this point of --insert run on kernels and the plan, which the plan interpreter checks.

@@ -1,8 +1,8 @@
 //===- WeightJobs.cpp - Pack weights piece by piece -----------------------===//
 //
-// A job packs a few panels of one weight and is small enough to spread the work evenly over threads. The
-// writer takes several jobs at once (EngineWriter.cpp), so memory stays at threads * 16 MiB. Only stored
-// weights have jobs. Their rows come from the checkpoint or from a seed.
+// A job packs a few panels of one weight and is small enough to spread the work evenly over threads. Each thread of
+// the writer takes several jobs at once (EngineWriter.cpp) and needs at most 16 MiB for them. Only stored weights
+// have jobs. Their rows come from the checkpoint or from a seed.
 //===----------------------------------------------------------------------===//
 #include "compiler/driver/checks/CheckPacked.h"
 #include "compiler/driver/engine/EngineTable.h"

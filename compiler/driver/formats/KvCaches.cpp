@@ -60,7 +60,7 @@ static std::vector<LayerCache> cachesOf(plan::ProgramOp program) {
   return layers;
 }
 
-/// Returns the widths in the layers with a requested format (`in`), or in those without.
+/// Returns the widths in the layers with a requested format if `in` is true, else in the layers without one.
 static std::vector<int64_t> widthsIn(const std::vector<LayerCache> &layers,
                                      const std::vector<std::optional<KvFormat>> &asked, bool in) {
   std::vector<int64_t> widths;

@@ -17,8 +17,8 @@ public:
   static Result<KvCaches> of(mlir::ModuleOp module, const CompileOptions &options,
                              const ModelSizes &sizes);
 
-  /// Returns the format of the layer's cache on that target: the requested one if the target supports it,
-  /// else that of --kv for all layers.
+  /// Returns the format of the layer's cache on that target: the format requested for the layer if the target supports
+  /// it, else the target's format for all layers.
   llvm::StringRef formatOf(size_t layer, const CodeTarget &target,
                            const CompileOptions &options) const;
   /// Returns "FIRST-LAST:FORMAT" for layers whose cache has a format other than the target's.
@@ -33,8 +33,9 @@ private:
   std::vector<std::optional<KvFormat>> asked; ///< by layer
 };
 
-/// Returns the values of --kv that give the caches of this program: first that of most layers, then those of the
-/// other layers ("int4", "0-3,28-29=bf16"). Empty if the program has no cache.
+/// Returns the values of --kv that produce the caches of this program ("int4", "0-3,28-29=bf16"). The first value is
+/// the format of most layers, and the rest are rules for the other layers. The result is empty if the program has no
+/// cache.
 std::vector<std::string> kvWords(plan::ProgramOp program);
 
 } // namespace ingot::compiler

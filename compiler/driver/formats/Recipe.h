@@ -12,13 +12,13 @@ class ModelOp;
 
 namespace ingot::compiler {
 
-/// The globs of --recipe, and a check of the effect of --recipe and --quantize.
+/// Holds the globs of --recipe, and checks that --recipe and --quantize have an effect.
 class Recipe {
 public:
   /// Errors: E0435: a line is not a glob.
   static Result<Recipe> parse(const CompileOptions &options);
 
-  /// Reports the rules, and a --quantize, that have no effect. Errors: E0436: the whole recipe has no effect.
+  /// Reports each rule without effect, and a --quantize without effect. Errors: E0436: the whole recipe has no effect.
   Result<void> holdAgainst(lm::ModelOp model, const CompileOptions &options,
                            const Diagnostics &diagnostics) const;
 

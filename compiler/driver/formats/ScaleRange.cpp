@@ -18,8 +18,8 @@ using namespace ingot;
 using namespace ingot::compiler;
 
 constexpr double kLargestScale = 65504;
-/// 64 of f16's smallest steps. The scale of a group whose values are a sixteenth as large is then still
-/// accurate to an eighth.
+/// The smallest scale allowed for the group with a matrix's largest value: 64 of f16's smallest steps. If the values of
+/// another group are a sixteenth as large, the scale of that group is still accurate to an eighth.
 constexpr double kLeastScale = 0x1p-18;
 
 namespace {

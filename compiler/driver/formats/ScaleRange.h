@@ -2,8 +2,8 @@
 //
 // int8 and int4 have an f16 scale for each group. A value beyond 127 (int4: 8) times f16's largest number
 // has no valid scale. If a whole matrix is so small that its scales are among f16's smallest numbers, its codes have
-// little precision. No trained model is like that, but a model whose scale was moved from one matrix to the
-// next is, and it would silently give nonsense.
+// little precision. No model is trained to such values. But a tool can produce them by moving a scale from one matrix
+// to the next, and the quantised model would then silently give nonsense.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -34,7 +34,7 @@ Result<void> Extensions::loadPlugins(const Diagnostics &diagnostics) {
   return {};
 }
 
-/// Records the names of the passes of an insertion. Refuses one over ops that do not exist at its point.
+/// Records the names of the passes of an insertion. Refuses a pipeline over ops that do not exist at its point.
 Result<void> Extensions::noteInserted(const std::string &point, const std::string &text,
                                       OpPassManager &pm) {
   bool lowered = isBehindLowering(point);

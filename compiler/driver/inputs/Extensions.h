@@ -27,8 +27,8 @@ public:
   /// Reads patterns, and checks pipelines against the known passes and ops.
   Result<void> read();
 
-  /// Adds what runs at a point: the patterns, then the passes, which may clean up after them. `device` is the
-  /// device that the program is lowered for; any before lowering.
+  /// Adds the patterns and then the passes of a point, so that the passes can clean up after the patterns. `device` is
+  /// the device for which the program is lowered. Before lowering, it has no effect.
   void addAt(llvm::StringRef point, mlir::OpPassManager &pm,
              DeviceKind device = kDefaultDevice) const;
 

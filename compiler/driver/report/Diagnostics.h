@@ -8,8 +8,8 @@
 
 namespace ingot::compiler {
 
-/// Shows MLIR's warnings as they arrive and keeps its errors for our own three-line error. Must outlive the
-/// work of the context.
+/// Shows MLIR's warnings as they arrive and keeps its errors for our own three-line error. It must live as long as the
+/// context is used.
 class Diagnostics {
 public:
   Diagnostics(const CompileOptions &options, mlir::MLIRContext &context);
