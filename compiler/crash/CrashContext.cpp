@@ -37,8 +37,8 @@ struct Suspect {
 };
 Suspect suspects[64];
 
-/// Returns the calling thread's entry; null if it has none. With `take`, the thread gets a free entry if one
-/// is left.
+/// Returns the calling thread's entry, or null if it has none. With `take`, a thread without an entry gets a free one
+/// if one is left.
 Suspect *ownSuspect(bool take) {
   const pid_t self = gettid();
   for (Suspect &one : suspects)
@@ -55,8 +55,8 @@ Suspect *ownSuspect(bool take) {
   return nullptr;
 }
 
-/// Returns the context of the crashed thread or, if it has none, that of the process's first thread, which
-/// waits for it.
+/// Returns the context of the crashed thread. If that thread has none, returns the context of the process's first
+/// thread, which waits for the crashed one.
 Suspect *suspectOf() {
   if (Suspect *own = ownSuspect(/*take=*/false); own && own->name[0])
     return own;
@@ -70,7 +70,7 @@ Suspect *suspectOf() {
 // The pipes to the copy of the process that prints the reproducer, if there is one.
 int reproducerAsk = -1, reproducerAnswer = -1;
 const char *reproducerCommand = nullptr;
-char reproducerPlaces[2][512]; // in the current folder, in that of temporary files
+char reproducerPlaces[2][512]; // paths in the current folder and in the folder of temporary files
 
 constexpr const char *kPlace = "PLACE";
 constexpr int kMostFrames = 64, kShownFrames = 12;
@@ -130,7 +130,8 @@ char leave(const std::string &text) {
   return -1;
 }
 
-/// Has the reproducer printed and returns its path; null if there is none or it could not be written.
+/// Requests the reproducer from the copy of the process and returns its path, or null if there is no copy or the
+/// reproducer could not be written.
 const char *leaveReproducer() {
   char place = -1;
   if (reproducerAsk < 0 || write(reproducerAsk, "p", 1) != 1)
@@ -187,7 +188,7 @@ void compiler::installCrashHandler() {
   std::snprintf(reproducerPlaces[1], sizeof reproducerPlaces[1], "%s/ingot-crash-%d.mlir",
                 temporary ? temporary : "/tmp", getpid());
   void *frame;
-  backtrace(&frame, 1); // loads its libraries now, which a handler must not do
+  backtrace(&frame, 1); // the first call loads libraries, which a signal handler must not do
   ownSuspect(/*take=*/true);
   struct sigaction action = {}, before = {};
   action.sa_sigaction = onCrash;
@@ -198,11 +199,11 @@ void compiler::installCrashHandler() {
       sigaction(number, &action, nullptr);
 }
 
-/// The body of the copy: waits for a request, or for the end of the process that could send one.
+/// The code that the copy runs. It waits until the original process requests the reproducer or ends.
 [[noreturn]] static void waitToPrint(const std::function<std::string()> &print, int asked,
                                      int answers) {
   for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGINT, SIGTERM, SIGHUP})
-    signal(number, SIG_DFL); // the process's handlers are not for the copy
+    signal(number, SIG_DFL); // the copy must not run the handlers of the original process
   char question;
   if (read(asked, &question, 1) == 1) {
     const char place = leave(print());
@@ -239,7 +240,7 @@ compiler::Reproducer::~Reproducer() {
     if (end >= 0)
       close(end);
   if (child > 0)
-    waitpid(child, nullptr, 0); // with the pipes closed, the copy ends
+    waitpid(child, nullptr, 0); // the copy ends, because its pipes are closed
 }
 
 void compiler::suspect(std::string_view what, std::string_view where, Whose whose) {

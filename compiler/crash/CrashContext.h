@@ -1,8 +1,8 @@
 //===- CrashContext.h - Crash context and crash reports -------------------===//
 //
-// Plugins run in the compiler's process, so a pass that reads through a null pointer ends both. Each thread
-// records what it is doing. The signal handler can then report it in three lines, leave a reproducer with the
-// program as it was before the pass, and list the code addresses:
+// Plugins run in the compiler's process, so a pass that reads through a null pointer also ends the compiler. Each
+// thread records what it is doing. After a crash, the signal handler can report this in three lines, leave a
+// reproducer with the program as it was before the pass, and list the code addresses:
 //
 //     error[E0438]: the pass my-pass of --insert crashed: Segmentation fault
 //       it ran on lm.model, at lm.linear in @dense; --plugin ./mine.so
@@ -19,15 +19,14 @@
 
 namespace ingot::compiler {
 
-/// Installs the crash handler. From this call on, SIGSEGV, SIGABRT, SIGFPE and SIGILL are reported with exit
-/// 70, unless they already have a handler: E0438 if the suspect is the user's code, E0492 if it is ours.
+/// Installs the crash handler. From this call on, SIGSEGV, SIGABRT, SIGFPE and SIGILL are reported with exit code 70,
+/// unless they already have a handler. The error is E0438 if the suspect is the user's code, and E0492 if it is ours.
 /// Without a suspect, the process crashes as usual.
 void installCrashHandler();
 
-/// The reproducer that a crash leaves as ingot-crash-<process>.mlir, in the current folder or that of
-/// temporary files. Its text is printed only on a crash: the constructor forks this process, and the copy
-/// waits and prints on request. If the fork fails, a crash leaves nothing. Only one object may exist at a
-/// time.
+/// The reproducer that a crash leaves as ingot-crash-<process>.mlir, in the current folder or the folder of temporary
+/// files. The constructor forks this process, and the copy waits and prints the reproducer only when a crash requests
+/// it. If the fork fails, a crash leaves no reproducer. Only one object may exist at a time.
 class Reproducer {
 public:
   /// `command` runs the file; PLACE in it stands for the file's path.

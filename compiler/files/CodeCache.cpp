@@ -15,7 +15,7 @@
 namespace ingot::compiler {
 namespace {
 
-/// Precedes the bytes. The number in the magic changes with this layout.
+/// The head of a cache file, before the bytes. The digit in the magic must change with this layout.
 struct Head {
   char magic[8] = {'i', 'n', 'g', 'c', 'o', 'd', 'e', '1'};
   uint64_t high = 0, low = 0; ///< XXH3-128 of key and bytes
@@ -32,7 +32,7 @@ private:
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state;
 };
 
-/// The hash includes the key: a file under another key's name is damaged.
+/// Returns the head for these bytes. The hash includes the key, so a file under another key's name counts as damaged.
 Head headOf(const CodeCache::Key &key, std::string_view bytes) {
   Hash hash;
   hash.add(&key, sizeof key);

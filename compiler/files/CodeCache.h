@@ -32,8 +32,8 @@ public:
   /// The key of these texts in this order, each hashed with its length.
   static Key keyOf(std::span<const std::string> texts);
 
-  /// Creates the folder if needed. Error: E0431, the folder cannot be created or written; this comes before
-  /// any compilation.
+  /// Creates the folder if needed. It is called before any compilation. Errors: E0431: the folder cannot be created or
+  /// written.
   static Result<CodeCache> open(const std::string &folder);
 
   /// The bytes stored under the key; nullopt if there are none or they are damaged.
@@ -42,11 +42,11 @@ public:
   /// Stores the bytes. Returns false if that fails (a full disk): the next compilation generates them again.
   bool store(const Key &key, std::string_view bytes);
 
-  /// ", 3 of 5 from the cache": how many of `objects` objects were found since the last call.
+  /// Returns how many of `objects` objects were found since the last call: ", 3 of 5 from the cache".
   std::string note(size_t objects);
 
   int found() const { return hits; }
-  int damaged() const { return bad; } ///< files that lookup found not to match their hash
+  int damaged() const { return bad; } ///< number of files that did not match their hash
 
 private:
   explicit CodeCache(std::string folder) : folder(std::move(folder)) {}

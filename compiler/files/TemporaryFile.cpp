@@ -58,15 +58,16 @@ std::string randomName(const std::string &folder, const std::string &stem) {
   return folder + "/." + stem.substr(0, kMostStem) + "." + digits + std::string(kSuffix);
 }
 
-/// The name of one of this process's temporary files, stored so that a signal handler can read it, whatever
-/// memory other threads free in the meantime.
+/// The name of one of this process's temporary files. It is stored in place, so that a signal handler can read it even
+/// while other threads free memory.
 struct Unfinished {
   enum State { Free, Changing, Named };
   std::atomic<State> state = Free;
   char name[PATH_MAX];
 };
 
-/// Files of further simultaneous writers (only tests have more than one) are left to the next run.
+/// The temporary files of up to eight simultaneous writers. Files beyond these are removed only by the next run, but
+/// only tests have more than one writer.
 Unfinished unfinished[8];
 
 void addUnfinished(const std::string &name) {
@@ -144,7 +145,7 @@ Result<std::unique_ptr<TemporaryFile>> TemporaryFile::create(const std::string &
       continue;
     if (fd < 0)
       return noFolder(folder);
-    // Another run may have considered it abandoned before it was locked.
+    // Before this file was locked, another run may have considered it abandoned and removed it.
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && sameFile(fd, name)) {
       file->fd = fd;
       file->temporary = name;

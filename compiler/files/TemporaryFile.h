@@ -40,14 +40,14 @@ public:
   Result<void> write(uint64_t offset, std::span<const std::byte> bytes);
   Result<void> read(uint64_t offset, std::span<std::byte> bytes) const;
 
-  /// Calls fsync, renames the file to the target, and calls fsync on the folder. Error: E0394; the target is
-  /// complete, old or new, in any case.
+  /// Calls fsync, renames the file to the target, and calls fsync on the folder. Errors: E0394. Even after an error,
+  /// the target is either the complete old file or the complete new one.
   Result<void> commit();
 
   const std::string &path() const { return temporary; }
 
-  /// Removes the uncommitted temporary files of this process. For signal handlers and the like, where the
-  /// process ends afterwards.
+  /// Removes the uncommitted temporary files of this process. Signal handlers and similar code call this just before
+  /// the process ends.
   static void removeUnfinished() noexcept;
 
 private:

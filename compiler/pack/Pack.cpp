@@ -33,7 +33,7 @@ std::vector<uint16_t> indexesOf(const Grid &grid) {
   return indexes;
 }
 
-/// The index of each entry of a format's grid; the tables are built once.
+/// Returns the index of each entry of a format's grid. The tables of all formats are built once.
 const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   static const auto kAll = [] {
     std::array<std::vector<uint16_t>, kWeightFormatCount> all;
@@ -45,7 +45,7 @@ const std::vector<uint16_t> &indexesOf(const NumericFormat &format) {
   return kAll[static_cast<size_t>(format.id)];
 }
 
-/// Returns the index of the entry that the codes of a run form.
+/// Returns the index of the grid entry that consists of the codes of a run.
 unsigned indexOf(const std::vector<uint16_t> &indexes, const Grid &grid, const uint8_t *run) {
   unsigned entry = 0;
   for (int j = 0; j < grid.run; ++j)
@@ -53,7 +53,7 @@ unsigned indexOf(const std::vector<uint16_t> &indexes, const Grid &grid, const u
   return indexes[entry];
 }
 
-/// Writes the codes of one row of a panel, as whole words. WeightPlace.h defines the position of the first.
+/// Writes the codes of one row of a panel, as whole words. WeightPlace.h defines the position of the first word.
 class PanelCodesOfRow {
 public:
   PanelCodesOfRow(const PanelLayout &layout, const NumericFormat &format, int64_t row)
@@ -105,7 +105,7 @@ private:
           putBit(place.fifth, block, 1);
       }
   }
-  /// putRun for formats with a grid: writes lines and nibbles.
+  /// Does the work of put() for formats with a grid: writes lines and nibbles.
   void putIndexes(std::byte *block, int64_t k, const uint8_t *q) const {
     const Grid &grid = *format.grid;
     const std::vector<uint16_t> &indexes = indexesOf(format);
@@ -153,7 +153,7 @@ private:
   const int64_t row;
 };
 
-/// Writes the codes of a row into a tile of fragments: codes are written one by one, those of a grid run by run.
+/// Writes the codes of a row into a tile of fragments, one by one. If the format has a grid, it writes them run by run.
 class FragmentCodesOfRow {
 public:
   FragmentCodesOfRow(const FragmentLayout &layout, const NumericFormat &format, int64_t row)
@@ -316,9 +316,9 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
   }
 }
 
-/// Quantises a row, rounding to nearest; the value of largest magnitude in a block determines the scale. int4
-/// maps it to -8 (one more step than +7), int8 to +-127. The scale is rounded to f16 before codes are chosen,
-/// so that they match the stored scale; unless all values are 0, it is at least f16's smallest positive
+/// Quantises a row, rounding to nearest. The value of largest magnitude in a block determines the scale: int4 maps it
+/// to -8 (one more step than +7), and int8 maps it to +-127. The scale is rounded to f16 before codes are chosen, so
+/// that the codes match the stored scale. Unless all values are 0, the scale is at least f16's smallest positive
 /// number. Returns false if the scale is beyond f16's range (ScaleRange.h excludes such matrices).
 template <typename Row>
 bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
@@ -361,7 +361,7 @@ void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k
     copyParts(row.tensor->format, stored, k, to);
 }
 
-/// Converts numbers to another format. Returns false if an f16 scale cannot hold them.
+/// Converts numbers to another format. Returns false if the scale that they need is too large for f16.
 template <typename Row>
 bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   if (!numeric.isFloat() && !numeric.isScaledFloat())
@@ -380,8 +380,7 @@ Error scaleBeyondF16(import::StoredRow row, const NumericFormat &numeric) {
           "keep it in bf16 with a recipe: { weights = \"NAME\", format = \"bf16\" }"};
 }
 
-/// Packs panels or tiles, starting at unit `first`; a unit is the block of rows that is read at
-/// once.
+/// Packs panels or tiles, starting at unit `first`. A unit is one panel or tile.
 template <typename Layout>
 Result<void> packRows(const import::RowSource &source, const Layout &layout, int64_t first,
                       std::span<std::byte> out) {

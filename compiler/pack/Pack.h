@@ -1,9 +1,9 @@
 //===- Pack.h - Repacks weights for the kernels ---------------------------===//
 //
 // Weights are packed once, when an engine is compiled, panel by panel (for GPUs: tile by tile), straight into
-// the file; nothing is repacked at load. A quantised weight keeps its codes and scales bit for bit (Codes.h
-// decodes blocks; PanelLayout.h and FragmentLayout.h define where the components go). Only `--quantize` and
-// the choice of bf16 for `fast` round.
+// the file. Nothing is repacked at load. A quantised weight keeps its codes and scales bit for bit. Codes.h
+// decodes blocks; PanelLayout.h and FragmentLayout.h define the places of codes and scales. Values are rounded
+// only by `--quantize` and where `fast` stores bf16.
 //===----------------------------------------------------------------------===//
 #pragma once
 

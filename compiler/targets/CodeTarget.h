@@ -28,7 +28,7 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// The services of a compilation that targets may use while it lasts.
+/// The parts of a compilation that targets may use while it runs.
 struct CodeContext {
   const CompileOptions &options;
   int threads;
@@ -56,12 +56,12 @@ public:
   virtual ~CodeJob() = default;
   /// Handles an `--emit` stage of this target. Prints to the destination in the options.
   virtual Result<void> emit(llvm::ArrayRef<kernel::FuncOp> kernels) = 0;
-  /// Adds to the program, whose kernels these are, a code object and its segment for each requested level or
-  /// architecture. Returns a summary for users.
+  /// Adds a code object and its segment for each requested level or architecture to the program `table`, to which
+  /// `kernels` belong. Returns a summary for users.
   virtual Result<std::string> addCode(llvm::ArrayRef<kernel::FuncOp> kernels, fb::ProgramT &table,
                                       std::vector<SegmentSource> &segments) = 0;
-  /// Runs the code added last, where this machine can, launch by launch against the plan interpreter. Errors:
-  /// E0886 if a kernel computes something else, E0889 if the interpreter does not know an op.
+  /// Compares the code that was added last with the plan interpreter, launch by launch, as far as this machine can run
+  /// the code. Errors: E0886 if a kernel computes something else, E0889 if the interpreter does not know an op.
   virtual Result<std::vector<CodeEvidence>> checkCode(mlir::ModuleOp) {
     return std::vector<CodeEvidence>();
   }
@@ -72,8 +72,8 @@ public:
   /// Whether code for this target was requested, and whether it handles this `--emit` stage.
   virtual bool isWanted(const CompileOptions &options) const = 0;
   virtual bool emits(Emit stage) const = 0;
-  /// The values of --target that request the same code of this target: "cpu:avx2". With `onEmulators`, an
-  /// emulator, where there is one, runs the code.
+  /// The values of --target that request the same code again: "cpu:avx2". With `onEmulators`, the values name
+  /// emulators instead of devices that have one.
   virtual std::vector<std::string> wanted(const CompileOptions &options,
                                           bool onEmulators) const = 0;
   /// The largest number of logits rows in a greedy step; 0: unlimited.
@@ -84,8 +84,8 @@ public:
   virtual void choosePasses(const CompileOptions &, PipelineOptions &) const {}
   /// The names of its phases in the compilation report: lowering and planning, code.
   virtual std::pair<const char *, const char *> phases() const = 0;
-  /// The code of an engine's code object as text, from its bytes `object` or from the kernels it was made
-  /// from. The error says why the text is not available.
+  /// The code of an engine's code object as text, made from the bytes `object` or from the original kernels. The error
+  /// gives the reason why the text is not available.
   virtual llvm::Expected<std::vector<CodeText>>
   listCode(llvm::StringRef codeTarget, llvm::StringRef object,
            llvm::function_ref<llvm::ArrayRef<kernel::FuncOp>()> kernels,

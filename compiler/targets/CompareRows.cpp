@@ -18,9 +18,9 @@ using kernel::ActivationType;
 using kernel::RowKind;
 using reference::Matrix;
 
-/// A value of a q8 row may differ by one code, since rounding may go the other way, but few values may. Codes
-/// of a second plane are so fine that many may differ. In floating-point encodings the last digit may differ:
-/// the error is relative to the value, not to the row's largest, and is largest next to a power of two.
+/// A few values of a q8 row may differ by one code, because rounding may go the other way. In the second plane of q8x2,
+/// codes are so fine that many values may differ. In floating-point encodings the last digit may differ. Its error is
+/// relative to the value, not to the row's largest, and is largest next to a power of two.
 static constexpr double kCode = 1.01 / 127, kMostCodesOff = 0.005;
 static constexpr double kBf16Step = 0x1.01p-7, kE4M3Step = 0x1.01p-3;
 
@@ -43,7 +43,8 @@ static double largestOf(std::span<const float> values) {
   return most;
 }
 
-/// The error of a number `wanted` that was rounded the other way, in a row whose largest number is `size`.
+/// Returns the error of a number that should be `wanted` but was rounded the other way, in a row whose largest number
+/// is `size`.
 static double stepOf(RowKind kind, double wanted, double size) {
   switch (kind) {
   case RowKind::Q8:
@@ -68,7 +69,7 @@ BufferAgreement compiler::compareNumbers(ActivationType type, int64_t count,
   int64_t codesOff = 0;
   const double ofAll = largestOf(expected.values);
   for (int64_t row = 0; row < count; ++row) {
-    // In a narrow row, all of the few numbers may be small by chance.
+    // A narrow row has few numbers, and all of them may be small by chance. The largest of all rows is used instead.
     const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
     for (int64_t i = 0; i < expected.columns; ++i) {
       const float wanted = expected.row(row)[size_t(i)], value = found.row(row)[size_t(i)];
@@ -120,8 +121,8 @@ BufferAgreement compiler::compareWords(ActivationType type, int64_t count,
     uint64_t wanted = 0, value = 0;
     std::memcpy(&wanted, expected + at, keys ? 8 : 4),
         std::memcpy(&value, found + at, keys ? 8 : 4);
-    // If logits differ slightly, so do keys, and of two equally large logits either may win, but this is very
-    // rare.
+    // If logits differ slightly, keys differ as well. If two logits are almost equal, either of them may be found to be
+    // the largest, but this is very rare.
     if (keys && allowed > 0) {
       const double largest = logitOf(wanted), off = std::abs(logitOf(value) - largest);
       if (off <= allowed * std::abs(largest) && (idOf(value) == idOf(wanted) || ++idsOff <= 1))

@@ -1,7 +1,8 @@
 //===- CompareRows.h - Compares a launch's results with expected ones -------===//
 //
-// Compares one buffer of one launch, in the encoding of its rows: numbers within a bound plus the rounding of
-// their encoding, ids and keys bit for bit. DifferentialCheck.h defines what is compared with what.
+// These functions compare one buffer of one launch in the encoding of its rows. Numbers may differ by a bound plus the
+// rounding of their encoding. Ids and keys must be equal, bit for bit, with one exception (compareWords).
+// DifferentialCheck.h defines what is compared with what.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,13 +25,14 @@ struct BufferAgreement {
   double largestAbsolute = 0;
 };
 
-/// Compares rows of numbers. Each may differ by `allowed` times the largest of its row plus the rounding of
-/// its encoding.
+/// Compares rows of numbers. Each number may differ by `allowed` times the largest number of its row plus the rounding
+/// of its encoding.
 BufferAgreement compareNumbers(kernel::ActivationType type, int64_t count,
                                const std::byte *expected, const std::byte *found, double allowed);
 
-/// Compares rows of ids, or of keys (RowEncodings.h: keyOf). In total one key may be that of another logit
-/// that is equally large within `allowed`; `idsOff` counts such keys.
+/// Compares rows of ids, or of keys (RowEncodings.h: keyOf). With `allowed` > 0, the logit of a key may differ by
+/// `allowed`, relative to it. In all comparisons together, one such key may have another id; `idsOff` counts these
+/// keys.
 BufferAgreement compareWords(kernel::ActivationType type, int64_t count, const std::byte *expected,
                              const std::byte *found, double allowed, int64_t &idsOff);
 
@@ -38,7 +40,7 @@ BufferAgreement compareWords(kernel::ActivationType type, int64_t count, const s
 BufferAgreement compareRoutes(RoutesLayout layout, const std::byte *expected,
                               const std::byte *found, double allowed);
 
-/// Compares the results of kernel.group_routes and the pairs that it reads: both must be equal.
+/// Compares the results of kernel.group_routes, and the pairs of rows and experts that it reads. Both must be equal.
 BufferAgreement compareGroupedRoutes(RoutesLayout layout, const std::byte *expected,
                                      const std::byte *found);
 

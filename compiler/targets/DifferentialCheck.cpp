@@ -35,8 +35,8 @@ using kernel::RowKind;
 
 namespace {
 
-/// The sampling parameters of rows in a step that draws, in turn: the full vocabulary; a truncated list; the
-/// largest logit.
+/// Returns the sampling parameters of the rows in a step that draws ids. Successive rows draw from the full vocabulary,
+/// draw from a truncated list, or choose the largest logit.
 std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   std::vector<runtime::SamplingParams> all{size_t(rows)};
   for (size_t r = 0; r < all.size(); ++r) {
@@ -48,8 +48,8 @@ std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   return all;
 }
 
-/// Zeroed memory aligned to 256 bytes, as executors provide it. Kernels read tiles of rows and may read
-/// beyond those of a step.
+/// Zeroed memory aligned to 256 bytes, as executors provide it. Kernels read whole tiles of rows, so they may read
+/// beyond the rows of a step.
 class Bytes {
 public:
   explicit Bytes(int64_t size)
@@ -83,7 +83,7 @@ public:
   std::optional<Error> wrong; ///< the first error
 
 private:
-  /// The operand that the compiled kernel gets; its memory is null if there is none.
+  /// Returns the operand that the compiled kernel gets. Its memory is null if there is none.
   CodeUnderCheck::Operand operand(Attribute passed, Type type, plan::StepOp step, Memory &memory);
   void compare(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void compareBuffer(kernel::FuncOp fn, unsigned argument, StringRef name, const Batch &batch,
@@ -110,7 +110,7 @@ private:
   llvm::DenseMap<Attribute, std::unique_ptr<Bytes>>
       kept; ///< kept between launches: states, and bytes that kernels share
   std::map<int64_t, std::unique_ptr<Bytes>> found,
-      copies; ///< of the current launch, by buffer: contents before it, and its own copy
+      copies; ///< buffers of the current launch: contents before it, and the copy that it uses
   std::map<std::byte *, std::vector<std::byte>>
       earlier; ///< states and shared bytes before the current launch
   UnderWay now;
@@ -176,7 +176,7 @@ CodeUnderCheck::Operand DifferentialCheck::operand(Attribute passed, Type type, 
     auto rows = dyn_cast<ActivationType>(type);
     if (!rows || rows.getKind() != RowKind::Bytes)
       return lent(*copies[buffer]);
-    auto &own = kept[ref]; // only the kernels that share these bytes understand them
+    auto &own = kept[ref]; // compiled kernels share these bytes; the interpreter does not use them
     if (!own)
       own = std::make_unique<Bytes>(memory.buffer(buffer).bytes);
     return lent(*own);
@@ -249,7 +249,7 @@ void DifferentialCheck::behind(plan::LaunchOp launch, plan::StepOp step, const B
   const size_t ways = code.waysOf(fn, view);
   if (ways == 0)
     return find("it is not in the code object");
-  // Every way starts from the contents before the first.
+  // Every way starts from the contents that the buffers had before the first way.
   earlier.clear();
   for (size_t way = 0; way < ways && !wrong; ++way) {
     now.way = code.nameOf(fn, way, view), now.buffer.clear();
@@ -320,12 +320,12 @@ void DifferentialCheck::compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, c
   }
 }
 
-/// Number of tokens, or of logits rows, of a step.
+/// Returns the number of units of a step: its tokens, or its logits rows if the launch is per row.
 static int64_t unitsOf(kernel::FuncOp fn, const Batch &batch) {
   return int64_t(fn.launch().isPerRow() ? batch.logitsRows.size() : batch.positions.size());
 }
 
-/// Number of rows of an operand in a step.
+/// Returns the number of rows of an operand in a step.
 static int64_t rowsOf(kernel::FuncOp fn, unsigned argument, const Batch &batch) {
   return unitsOf(fn, batch) * fn.launch().rowsOfUnit(fn.getArgument(argument));
 }
@@ -379,7 +379,7 @@ void DifferentialCheck::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, co
   struct Rest {
     StringRef name;
     int64_t rowBytes; ///< 0: routes, which are not rows
-    int64_t from;     ///< end of the part that it writes
+    int64_t from;     ///< end of the part that the launch writes
   };
   std::map<int64_t, Rest> rests; ///< by buffer, since a buffer may be passed twice
   for (auto [argument, type, passed, effect] :
@@ -422,7 +422,7 @@ void DifferentialCheck::compareRest(kernel::FuncOp fn, plan::LaunchOp launch, co
   }
 }
 
-/// Checks the pages of positions, and the slots of snapshots, to which the step must not write.
+/// Checks that the step did not write to other KV pages or snapshot slots than its own.
 void DifferentialCheck::comparePages(plan::LaunchOp launch, plan::StepOp step,
                                      const BatchView &view) {
   plan::ProgramOp program = *module.getOps<plan::ProgramOp>().begin();
@@ -462,10 +462,10 @@ namespace {
 struct Run {
   plan::Mode mode;
   Step step;
-  int64_t asIf = 1; ///< run as a step of this many tokens and rows
+  int64_t asIf = 1; ///< number of tokens and rows for which the specialisation is chosen
 };
 
-/// Lets all code observe a single run of the plan interpreter.
+/// Passes the launches of a single run of the plan interpreter to the checks of all code.
 class AllCode : public LaunchObserver {
 public:
   void before(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
@@ -482,14 +482,14 @@ public:
 };
 } // namespace
 
-/// The next step: one more token for each sequence of a step of one token each.
+/// Returns the step after a step with one token for each sequence.
 static Step behind(Step step) {
   for (int64_t &position : step.positions)
     ++position;
   return step;
 }
 
-/// The launches of a step with these counts of tokens and rows, in that mode.
+/// Returns the launches of a step in `mode` with these counts of tokens and rows.
 static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode mode, int64_t tokens,
                                            int64_t rows) {
   std::vector<Operation *> launches;
@@ -499,10 +499,10 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, plan::Mode m
   return launches;
 }
 
-/// A prompt of the given number of tokens, at least two tiles and two pages, together with a short one; then
-/// decoding, together with a prompt that begins. Modes differ only in the use of the logits: one step of each
-/// other mode, continuing the last one, covers that. Then a step for each specialisation not yet covered, and
-/// one of one token.
+/// Returns the steps that cover all code. The first step has a prompt of the given number of tokens (at least two tiles
+/// and two pages) and a short prompt. The second step decodes both, while another prompt begins. Modes differ only in
+/// the use of the logits, so each other mode gets one step, which continues the last one. A step for each
+/// specialisation that is not covered yet follows, and at the end a step of one token.
 static std::vector<Run> runsOf(plan::ProgramOp program, int64_t prompt) {
   const auto vocabulary = int64_t(program.getVocab());
   auto id = [&](int64_t i) { return int32_t((i * 7919 + 13) % vocabulary); };

@@ -4,9 +4,9 @@
 //                       │ its input rows       │
 //   compiled          @qkv_0               @attention_0  …         each launch by itself, on a copy of those rows
 //
-// The results are compared launch by launch, within the bound of the launch's op: errors do not accumulate,
-// and an error report names the faulty kernel. A device defines how its code is run (cpu/CheckCode.h,
-// cuda/CheckCode.h); this file defines what is run, on which inputs, and with which bounds.
+// The results are compared launch by launch, within the bound of the launch's op. Errors therefore do not accumulate,
+// and an error report names the faulty kernel. Each device defines how its code is run (cpu/CheckCode.h,
+// cuda/CheckCode.h); this file defines the launches, their inputs and their bounds.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,9 +37,8 @@ struct CodeAgreement {
   double largestAbsolute = 0; ///< over all ops; not checked against a bound
 };
 
-/// The factor by which a compilation relaxes the bound of an op: bounds are calibrated on present models, and
-/// a correct model of another shape must still compile. Code that computes something else exceeds even the
-/// relaxed bound.
+/// The factor by which a compilation relaxes the bound of an op. Bounds are calibrated on existing models, but a
+/// correct model of another shape must still compile. Code that computes something else exceeds even the relaxed bound.
 constexpr double kCodeSlack = 8;
 
 /// The allowed difference of a compiled op from the plan interpreter, relative to the largest number of the
@@ -49,12 +48,12 @@ struct CodeBound {
   double allowed;
 };
 
-/// If heads are normalised before they enter a cache narrower than f32, the order of summation in a mean
-/// decides how some are rounded, which changes the result of attention by this much.
+/// An additional bound for attention whose heads are normalised before they enter a cache narrower than f32. The order
+/// of summation in the mean then decides how some values are rounded, and this changes the result of attention.
 constexpr double kRoundedKeys = 2e-3;
 
-/// Returns the bound of a kernel's op: that of `ofDevice`, else the one that all devices have, more where the op sums
-/// more numbers, and for custom ops what their author states.
+/// Returns the bound of a kernel's op: the bound in `ofDevice`, else the bound that all devices have. It is larger if
+/// the op sums more numbers. The bound of a custom op is stated by its author.
 double boundOf(kernel::FuncOp fn, llvm::ArrayRef<CodeBound> ofDevice);
 
 /// Code for one level or architecture, runnable on this machine.
@@ -68,21 +67,21 @@ public:
   virtual ~CodeUnderCheck() = default;
   /// "cpu:avx2".
   virtual std::string name() const = 0;
-  /// The number of ways in which a step of this batch may launch the kernel; each way is run. 0: the kernel
-  /// is missing.
+  /// Returns the number of ways in which a step of this batch may launch the kernel. Each way is run. If the kernel is
+  /// missing, the number is 0.
   virtual size_t waysOf(kernel::FuncOp fn, const BatchView &batch) = 0;
-  /// "qkv_0_t8" if there are several ways; else empty.
+  /// Returns the name of a way, such as "qkv_0_t8". It may be empty if there is only one way.
   virtual std::string nameOf(kernel::FuncOp fn, size_t way, const BatchView &batch) = 0;
-  /// Runs the whole launch. Returns why it could not, or "".
+  /// Runs the whole launch. Returns the reason if that failed, else "".
   virtual std::string run(kernel::FuncOp fn, size_t way, llvm::ArrayRef<Operand> operands,
                           const BatchView &batch) = 0;
-  /// The allowed difference, with `slack` times the op's bound, in addition to the rounding of its rows'
-  /// encoding.
+  /// Returns the allowed difference: `slack` times the op's bound, plus the errors that the device's own formats cause.
+  /// The rounding of the rows' encoding is allowed in addition.
   virtual double allowed(kernel::FuncOp fn, size_t way, const BatchView &batch, double slack) = 0;
   /// Tokens of the longest prompt on which the code is run: enough for a second iteration of its loops over
   /// positions.
   virtual int64_t longestPrompt() const { return 0; }
-  /// For inspecting a faulty kernel: its text, and the extension of a file for it (".s").
+  /// The text of a kernel, so that a faulty one can be inspected, and the extension of a file for this text (".s").
   virtual std::string textOf(kernel::FuncOp fn) = 0;
   virtual std::string extension() const = 0;
 };

@@ -1,7 +1,7 @@
 //===- KernelWork.h - Work of a launch, and attribution of crashes -----------===//
 //
-// Bytes and operations as fb::KernelCost counts them. They follow only from the kernel; each kind of device
-// adds how its code is tiled, and how long that takes (Schedules.h, GpuCosts.h).
+// This file counts bytes and operations for fb::KernelCost. These depend only on the kernel. Each kind of device adds
+// the tiling of its code and the predicted time (Schedules.h, GpuCosts.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,8 +20,8 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// Sets per_row, and bytes and operations of a unit and of a position; arithmetic is F32, and no time is
-/// predicted. A multiplication and an addition count as two operations.
+/// Returns a cost with per_row, and with the bytes and operations of a unit and of a position. Its arithmetic is F32,
+/// and it has no predicted time. A multiplication and an addition count as two operations.
 std::unique_ptr<fb::KernelCostT> kernelWork(kernel::FuncOp fn);
 
 /// Returns a callback by which a generator reports the kernel that its thread starts to work on (empty:

@@ -4,7 +4,7 @@
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// The slot of the state snapshot after `position` of a sequence.
+/// Returns the slot of the state snapshot after `position` of a sequence.
 static int32_t slotOf(int32_t sequence, int64_t position) {
   return sequence + int32_t(position % 2 * StepBatch::kSequences);
 }

@@ -1,9 +1,9 @@
 //===- StepBatch.h - A plan interpreter step in kernel format -------------===//
 //
 // Pages of a sequence are neither consecutive nor ascending, so a kernel that reads the wrong entry of the
-// block table reads another sequence. The snapshot of a fixed state after position p is in one of two slots
-// of its sequence, depending on whether p is even or odd: the slot that is read differs from the slot that is
-// written if the step has an odd number of tokens.
+// block table reads another sequence. Each sequence has two slots for the snapshots of a fixed state. The snapshot
+// after position p is in the first or the second, depending on whether p is even or odd. If the step has an odd number
+// of tokens, it therefore reads one slot and writes the other.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -194,8 +194,7 @@ static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipel
       else if (isa<plan::LaunchOp>(op))
         launches.push_back(op);
     });
-    launches.append(
-        steps); // removed first, because removal starts at the end: whole layers go first
+    launches.append(steps); // removal starts at the end, so whole layers are removed first
     return launches;
   };
   for (size_t left = found ? parts(*found->before).size() : 0; left > 0 && hasTime(); --left) {

@@ -19,19 +19,20 @@ constexpr CodeBound kBounds[] = {
     {"matmul", 2e-6},    // the order of sums; exp
     {"attention", 4e-6}, // online softmax, exp of scores that may be large
 };
-/// Over int8 caches the weights of positions are bytes, and 2^x is a cubic polynomial: some weights round the
-/// other way, which is 1/255 of the block's largest (AttentionInt8.h).
+/// With an int8 cache, the attention weights of positions are bytes, and 2^x is a cubic polynomial. Some weights
+/// therefore round the other way, which is an error of 1/255 of the block's largest weight (AttentionInt8.h).
 constexpr double kInt8Attention = 0.002;
 /// The order of summation in the mean of a normalised head changes scores, which are large for such heads, even
 /// if the cache does not round.
 constexpr double kNormedScores = 2e-5;
 /// Attention iterates over positions in blocks of 128.
 constexpr int64_t kLongestPrompt = 140;
-/// The number of threads that share a launch, and the byte that fills their scratch area beforehand: NaN as
-/// floats.
+/// The number of parts into which a launch is divided, as among threads, and the byte that fills the scratch area
+/// before each part. Read as floats, such bytes are NaN.
 constexpr int64_t kParts = 3;
 constexpr int kLeftByOthers = 0xff;
-/// Rows that vdpbf16ps rounds itself: 2^-9 of each value, more for a product of two projections.
+/// The additional bound if f32 rows are rounded to bf16 for vdpbf16ps. Rounding changes each value by up to 2^-9 of it,
+/// and the product of two projections by more.
 constexpr double kBf16 = 0x1p-6;
 
 class CodeOnCpu : public CodeUnderCheck {
@@ -64,7 +65,7 @@ private:
 
 } // namespace
 
-/// The number of work items of a launch of the kernel.
+/// Returns the number of work items of a launch of the kernel.
 static int64_t itemsOf(kernel::FuncOp fn, const BatchView &batch) {
   int64_t counts[kernel::WorkItems::Spans + 1] = {1, batch.tokens, batch.rows, batch.tiles};
   const kernel::WorkItems items = fn.launch().workItems();
@@ -80,7 +81,7 @@ std::string CodeOnCpu::run(kernel::FuncOp fn, size_t, ArrayRef<Operand> operands
   const auto bytes = size_t(roundUp(scratch.lookup(fn.getSymName()) + 64, 64));
   std::unique_ptr<void, decltype(&std::free)> room(std::aligned_alloc(64, bytes), std::free);
   const auto kernel = code.function(fn.getSymName().str());
-  // Runs in parts, as threads do; their scratch holds what other kernels left.
+  // The launch runs in parts, as threads would run it. Their scratch memory holds bytes that other kernels left.
   const int64_t items = itemsOf(fn, batch), parts = std::min(items, kParts);
   const bool cyclic = fn.launch().workItems().cyclic;
   for (int64_t part = parts; part-- > 0;) {

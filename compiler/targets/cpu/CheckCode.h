@@ -1,6 +1,6 @@
 //===- CheckCode.h - Checks CPU code against the plan interpreter -----------===//
 //
-// Runs each launch with all of its work items on this CPU (compiler/targets/DifferentialCheck.h).
+// The check runs each launch with all of its work items on this CPU (compiler/targets/DifferentialCheck.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 

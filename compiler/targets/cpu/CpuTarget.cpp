@@ -103,14 +103,14 @@ public:
   }
 
 private:
-  /// The code of a level, as added.
+  /// The code of one level that was added to the engine.
   struct Made {
     const codegen::cpu::Isa *isa;
     std::unique_ptr<ScheduledKernels> kernels;
     std::string code;
   };
 
-  /// The code of all kernels for a level. Kernels in the cache are not compiled.
+  /// Returns the code of all kernels for a level. Kernels in the cache are not compiled again.
   FailureOr<std::string> codeFor(ArrayRef<kernel::FuncOp> kernels, const codegen::cpu::Isa &isa) {
     TimingScope scope = context.timing.nest("code of cpu:" + std::string(isa.name));
     std::optional<CachedCode> objects;

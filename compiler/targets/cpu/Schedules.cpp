@@ -28,7 +28,7 @@ ScheduledKernels::ScheduledKernels(ArrayRef<kernel::FuncOp> kernels, const codeg
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096", as printed in the attribute.
+/// Returns the schedule as the attribute prints it: "tiles = [6, 4, 2, 1], block = 120, prefetch = 4096".
 static std::string textOf(kernel::ScheduleAttr schedule) {
   std::string text;
   llvm::raw_string_ostream(text) << Attribute(schedule);
@@ -36,8 +36,8 @@ static std::string textOf(kernel::ScheduleAttr schedule) {
   return inner.slice(inner.find('<') + 1, inner.rfind('>')).str();
 }
 
-/// Returns "q8 x q4_0 2048x2048, 2 * q4_0 512x2048 pair": rows that are multiplied (f32 rows may be rounded
-/// to bf16), and format, N and K of the weights.
+/// Returns "q8 x q4_0 2048x2048, 2 * q4_0 512x2048 pair": the encoding of the rows as they are multiplied (f32 rows may
+/// be rounded to bf16), and the format, N and K of the weights.
 static std::string shapeOf(kernel::MatmulOp op) {
   kernel::RowKind kind = op.xType().getKind();
   std::string text = kind == kernel::RowKind::F32 && op.getFastFloat()

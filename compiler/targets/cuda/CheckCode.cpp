@@ -27,10 +27,12 @@ constexpr CodeBound kBounds[] = {
 };
 /// Attention iterates over positions in chunks of 256, and projections over tokens in tiles of up to 128.
 constexpr int64_t kLongestPrompt = 270;
-/// Rows of a norm that a projection computes itself: a few are rounded the other way.
+/// The additional bound for a projection that computes the norm of its rows itself. A few values are then rounded the
+/// other way.
 constexpr double kOwnRows = 2e-4;
-/// Products of E4M3 rows, whose numbers are off by up to a sixteenth: errors in a sum partly cancel. A gate
-/// times the value it gates has the errors of both, and few of its numbers are large.
+/// The additional bounds for products of E4M3 rows. The numbers of such rows have errors of up to a sixteenth, which
+/// partly cancel in a sum. A gate times the value that it gates has the errors of both, and few of the products are
+/// large.
 constexpr double kFp8Rows = 0.06, kFp8Pairs = 0.15;
 
 class CodeOnEmulator : public CodeUnderCheck {
@@ -94,7 +96,8 @@ Result<void> CodeOnEmulator::load(int threads) {
   return {};
 }
 
-/// If a kernel has a variant for prompt tiles and one for decoding tiles, a step launches both.
+/// Returns the ways in which a step can launch the kernel. If the kernel has a variant for prompt tiles and one for
+/// decoding tiles, a step launches both.
 std::vector<CodeOnEmulator::Way> CodeOnEmulator::waysOfKernel(kernel::FuncOp fn,
                                                               const BatchView &batch) const {
   auto index = indices.find(fn.getSymName());

@@ -1,7 +1,7 @@
 //===- CheckCode.h - Checks GPU code against the plan interpreter -----------===//
 //
-// Runs each launch on the emulator, in host memory (compiler/targets/DifferentialCheck.h). A kernel has
-// variants for different step sizes, and each is valid for any step within its guards: all of them run.
+// The check runs each launch on the emulator, in host memory (compiler/targets/DifferentialCheck.h). A kernel has
+// variants for different step sizes. All variants whose guards accept the step are run, because each must be valid.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,9 +15,9 @@ namespace ingot::compiler {
 
 /// The code of an architecture, compiled for the emulator.
 struct CodeOfArchitecture {
-  std::string target;       ///< "cuda:sm_90a", for whatever it was compiled
+  std::string target;       ///< the target in the engine: "cuda:sm_90a"
   llvm::StringRef image;    ///< for the emulator
-  fb::CodeObjectT variants; ///< of the kernels, in the same order
+  fb::CodeObjectT variants; ///< variants of each kernel, in the order of `kernels`
   llvm::ArrayRef<kernel::FuncOp> kernels;
   codegen::cuda::SharedAttention shared;
   std::function<std::string(kernel::FuncOp)> textOf;

@@ -75,8 +75,9 @@ private:
             programs ? &*programs : nullptr};
   }
 
-  /// The emulator's image of the target's code: its own, or with --verify that of a GPU compiled for the
-  /// host. If there is none, returns an empty string and sets `why`.
+  /// Returns the image of the target's code that the emulator runs. An emulator target has its own image. With
+  /// --verify, the kernels of a GPU target are compiled for the emulator as well. If there is no image, returns an
+  /// empty string and sets `why`.
   Result<std::string> imageFor(const std::string &target, std::string &why) {
     if (auto own = emulated.find(target); own != emulated.end())
       return own->second;
@@ -119,7 +120,7 @@ private:
   const CodeContext &context;
   const CompileOptions &options;
   std::optional<CachedCode> programs; ///< cache of programs, if there is a cache
-  std::vector<fb::CodeObjectT> made;  ///< the variants of each target, as added
+  std::vector<fb::CodeObjectT> made;  ///< the variants of each target that were added
   std::vector<kernel::FuncOp> checked;
   std::map<std::string, std::string> emulated; ///< code for the emulator, by target
 };
@@ -132,16 +133,16 @@ public:
   bool readsBf16Rows() const override { return true; }
   lm::WeightLayout weightLayout(lm::WeightType type,
                                 ArrayRef<Operation *> consumers) const override {
-    // For stacks of vectors, one per expert, a panel is padded to whole tiles.
+    // A stack of vectors has one vector per expert. Its panels are padded to whole tiles.
     if (type.isVectors())
       return lm::WeightLayout::Panel32;
     return consumers.empty() ? lm::WeightLayout::Fragment16
                              : codegen::cuda::matrixLayout(consumers.front());
   }
   void addLoweringPasses(AddPass add) const override {
-    // The launch that computes the logits finds the largest one.
+    // The launch that computes the logits also finds the largest one.
     add(createFoldArgmaxPass({kind()}));
-    // Rows that only code for many tokens reads are written only in steps of many tokens.
+    // Only code for many tokens reads fp8 rows, so these rows are written only in steps of many tokens.
     add(createFp8CasesPass({codegen::cuda::kFewTokens}));
     // With few tokens a launch costs more than recomputing its results. Norms come last, because their
     // specialisations contain the others'.

@@ -42,7 +42,7 @@ programsOf(ArrayRef<kernel::FuncOp> kernels, const codegen::cuda::EmitOptions &o
   return programs;
 }
 
-/// Splits the three lines that a code generator returns: the error, the reason, the remedy.
+/// Splits the three lines that a code generator returns into the error, the reason and the remedy.
 static Error problemError(const char *code, const std::string &problem) {
   Error error{ExitCode::File, code, "", "", ""};
   StringRef rest = problem;
@@ -92,8 +92,7 @@ static std::unique_ptr<fb::VariantT> variantOf(const codegen::cuda::CudaVariant 
 }
 
 namespace {
-/// All programs of an engine: those of the kernels, and one for each format of weights that the device
-/// generates.
+/// All CUDA programs of an engine: one for each kernel, and one for each format in which the device generates weights.
 struct ProgramList {
   std::vector<codegen::cuda::CudaProgram> all;
   size_t seeds = 0; ///< seeded[i] is at seeds + i
@@ -121,7 +120,8 @@ static Result<ProgramList> listOf(ArrayRef<kernel::FuncOp> kernels,
   return list;
 }
 
-/// `modules`: the compiled files; program p is in module p, or all are in the only one.
+/// Adds a code object with the compiled files `modules`. Program p is in module p, or all programs are in the only
+/// module. Returns the size of the code.
 static uint64_t addCode(const std::string &target, ArrayRef<kernel::FuncOp> kernels,
                         const ProgramList &programs, ArrayRef<std::string> modules,
                         fb::ProgramT &table, std::vector<SegmentSource> &segments) {
@@ -182,7 +182,7 @@ Result<std::string> compiler::codeForEmulator(ArrayRef<kernel::FuncOp> kernels,
   return emulated(*programs, target, options);
 }
 
-/// Adds code for targets that share one program text; adds to `sum`.
+/// Adds code for targets that share one program text, and adds its size to `sum`.
 static Result<void> addCodeOf(ArrayRef<kernel::FuncOp> kernels, ArrayRef<std::string> targets,
                               const codegen::cuda::EmitOptions &text, const GpuCodeOptions &options,
                               fb::ProgramT &table, std::vector<SegmentSource> &segments,

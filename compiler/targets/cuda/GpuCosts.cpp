@@ -11,13 +11,15 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Unit counts for which the time of a launch is predicted: the two terms of its maximum are linear in
-/// between, except where multiplication in fp8 begins (fp8From).
+/// The unit counts for which the time of a launch is predicted. The predicted time is the maximum of a time for memory
+/// and a time for arithmetic. Between these counts both are linear, except where multiplication in fp8 begins
+/// (fp8From).
 static constexpr uint64_t kUnits[] = {1, 8, 64, 65, 512, 2048};
-/// The unit counts for experts: few tokens read only some of them, and the part that is read is a curve.
+/// The unit counts for experts. Few tokens read only some of the experts, and the share that is read is not linear in
+/// the number of tokens.
 static constexpr uint64_t kUnitsOfExperts[] = {1, 2, 4, 8, 16, 32, 64, 128, 512, 2048};
 
-/// The section's first launch of the kernel, in any specialisation; null if there is none.
+/// Returns the section's first launch of the kernel in any specialisation, or null if there is none.
 static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel) {
   for (const auto &one : section.cases)
     for (const auto &launch : one->launches)
@@ -26,8 +28,8 @@ static const fb::LaunchT *launchOf(const fb::SectionT &section, uint32_t kernel)
   return nullptr;
 }
 
-/// Bytes of the weights that one launch of the kernel reads completely, as stored. Layers are alike, so the
-/// first suffices.
+/// Returns the stored bytes of all weights that are operands of one launch of the kernel. The layers of a kind have the
+/// same sizes, so the first launch is enough.
 static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   for (const auto &step : program.entries.front()->steps)
     if (const fb::LaunchT *launch = launchOf(*program.sections[step->section], kernel)) {
@@ -42,9 +44,9 @@ static uint64_t weightBytes(const fb::ProgramT &program, uint32_t kernel) {
   return 0;
 }
 
-/// The smallest number of units that is multiplied in fp8: one more than the largest that earlier variants
-/// accept. For a kernel that is limited to such steps, it is the smallest count of the kernel. 0 if nothing
-/// is multiplied in fp8.
+/// Returns the smallest number of units that is multiplied in fp8, or 0 if nothing is. It is one more than the largest
+/// number that earlier variants accept. If a kernel has no earlier variants, it is the smallest count for which the
+/// kernel is launched.
 static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &variants) {
   uint64_t from = uint64_t(kernel.leastCount());
   for (const auto &v : variants.variants) {
@@ -55,8 +57,8 @@ static uint64_t fp8From(kernel::FuncOp kernel, const fb::KernelVariantsT &varian
   return 0;
 }
 
-/// The unit counts for which the time of a projection is predicted. The projection multiplies in fp8
-/// starting at `fp8` units (0: never).
+/// Returns the unit counts for which the time of a projection is predicted. The projection multiplies in fp8 from `fp8`
+/// units on (0: never).
 static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
   if (!op.getRoutes())
     return SmallVector<uint64_t>(ArrayRef(kUnits));
@@ -68,7 +70,8 @@ static SmallVector<uint64_t> unitsOf(kernel::MatmulOp op, uint64_t fp8) {
   return units;
 }
 
-/// Predicts only projections: other kernels have no weights, and their work is proportional to their units.
+/// Predicts the time of a projection. Other kernels need no prediction: they have no weights, and their work is
+/// proportional to their units.
 static void predict(fb::KernelCostT &cost, kernel::MatmulOp op, uint64_t weights, uint64_t fp8,
                     const runtime::GpuMachine &machine) {
   auto read = [&](uint64_t tokens) {
