@@ -29,7 +29,7 @@ template <typename F> static Matrix mapElements(const Matrix &x, F f) {
   return y;
 }
 
-/// The weight of a head: one shared by all heads, or the head's own part.
+/// Returns the weight of a head. It is shared by all heads, or it is the head's own part of `weight`.
 static std::span<const float> weightOfHead(std::span<const float> weight, int64_t head,
                                            int64_t width) {
   return std::ssize(weight) == width ? weight : weight.subspan(size_t(head * width), size_t(width));
@@ -212,9 +212,9 @@ Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
   return y;
 }
 
-/// Rounds weights as in the integer sum over V: within each block of 128 positions, a weight times its V's scale
-/// becomes a multiple of 1/255 of the largest such product. `weights` are those of positions begin … end-1, `v`
-/// their values.
+/// Rounds attention weights as the integer sum over V does: within each block of 128 positions, a weight times the
+/// scale of its V becomes a multiple of 1/255 of the largest such product. `weights` and `v` begin at position `begin`,
+/// and there is one weight for each position.
 static void roundWeights(std::span<float> weights, int64_t begin, const float *v, int64_t stride,
                          int64_t width) {
   const auto count = static_cast<int64_t>(weights.size());

@@ -1,8 +1,8 @@
 //===- Arithmetic.h - The f32 arithmetic of each lm op --------------------===//
 //
-// These are the definitions that kernels are compared with, apart from products (Products.h). The arithmetic
-// is plain f32 with one rounding per operation; exp, tanh, sin and cos are computed in f64 and rounded once.
-// SPEC.md of the lm dialect cites these functions.
+// These functions define the ops with which kernels are compared, apart from matrix products (Products.h). The
+// arithmetic is plain f32 with one rounding per operation; exp, tanh, sin and cos are computed in f64 and rounded
+// once. SPEC.md of the lm dialect cites these functions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,7 +19,7 @@ struct Batch {
   std::vector<int32_t> logitsRows; ///< rows whose logits are requested, in order
 };
 
-/// Norm of rows cut into heads; the weight is shared by all heads, or has as many values as a row.
+/// Normalises each head of each row by itself. The weight is shared by all heads, or has as many values as a row.
 Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_t heads,
                float weightOffset);
 /// `bias` may be empty.
@@ -62,7 +62,8 @@ struct AttentionParameters {
   bool weightsInBytes = false;
 };
 
-/// `lengths` maps a sequence to the number of its positions that the KV value holds.
+/// Returns the attention output of each row of q. `lengths` maps a sequence to the number of its positions that the KV
+/// value contains.
 Matrix attention(const Matrix &q, const KvState &kv, int64_t slot,
                  const std::map<int32_t, int64_t> &lengths, const Batch &batch,
                  const AttentionParameters &parameters);

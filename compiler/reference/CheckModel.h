@@ -3,8 +3,8 @@
 
 namespace ingot::reference {
 
-/// Registers the pass lm-check{against=FILE} over a module with an lm.model. It reruns the check on the files
-/// that E0428 and similar errors leave behind.
+/// Registers the pass lm-check{against=FILE} over a module with an lm.model. It repeats the check on the files that
+/// E0428 and similar errors leave behind.
 void registerModelCheckPass();
 
 } // namespace ingot::reference

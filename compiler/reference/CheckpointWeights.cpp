@@ -46,7 +46,7 @@ Result<void> CheckpointWeights::readRows(lm::WeightOp weight, const import::RowS
   return {};
 }
 
-/// The whole weight if it is cached or fits in the cache; null if there is no room.
+/// Returns the whole weight, and reads it into the cache first if necessary. Returns null if the cache has no room.
 Result<const std::vector<float> *> CheckpointWeights::cached(lm::WeightOp weight,
                                                              const import::RowSource &source) {
   std::string key;
@@ -68,7 +68,7 @@ Result<void> CheckpointWeights::row(lm::WeightOp weight, int64_t index, std::spa
   auto source = sourceOf(weight);
   if (!source)
     return std::move(source.error());
-  return readRows(weight, *source, index, out); // for a vector: all of its values
+  return readRows(weight, *source, index, out); // reads all values of a vector
 }
 
 Result<Matrix> CheckpointWeights::multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix) {

@@ -30,7 +30,8 @@ static void addFirstOfKinds(lm::LayersOp op, std::vector<int64_t> &layers) {
       layers.push_back(int64_t(i));
 }
 
-/// A past longer than the windows, where generating one is cheap.
+/// Returns the number of past positions. They exceed the attention windows, except windows so long that generating such
+/// a past would be slow.
 static int64_t pastOf(ModuleOp module) {
   constexpr int64_t kLongest = 1024;
   int64_t past = 19;
@@ -43,7 +44,7 @@ static int64_t pastOf(ModuleOp module) {
   return std::min(past, model.getMaxPositionsAttr().getInt() / 2);
 }
 
-/// The logits of both steps, concatenated, and the rows that the layers pass on.
+/// Returns the logits of both steps, concatenated, and the rows that each layer returns.
 static Result<SliceLogits> runSlice(ModuleOp module, WeightProvider &weights,
                                     const std::vector<int64_t> &layers, int64_t past,
                                     const SliceOptions &options) {
@@ -73,7 +74,7 @@ static Result<SliceLogits> runSlice(ModuleOp module, WeightProvider &weights,
   return run;
 }
 
-/// The layers of the slice: as requested, or the first of every kind of either program.
+/// Returns the layers of the slice: the requested ones, or the first layer of each kind in either program.
 static Result<std::vector<int64_t>> chooseLayers(ModuleOp before, ModuleOp after,
                                                  const SliceOptions &options) {
   lm::LayersOp first = layersOf(before), second = layersOf(after);
@@ -117,7 +118,7 @@ static Result<Comparison> compareLogits(const std::vector<float> &a, const std::
   return result;
 }
 
-/// Where rows first differ by more than a pass may change; empty if nowhere.
+/// Describes the first value in which the rows differ by more than a pass may change. Returns "" if there is none.
 static std::string firstDifference(const Matrix &a, const Matrix &b, const std::string &where) {
   if (a.rows != b.rows || a.columns != b.columns)
     return where + " has a different shape";
@@ -145,8 +146,8 @@ static std::string firstDifference(const SliceLogits &before, const SliceLogits 
   return "only the logits differ: the cause is after the last layer";
 }
 
-/// Compares, reusing `known`, the logits of `before`, if they belong to the same slice. Afterwards `known`
-/// holds those of `after`.
+/// Compares two programs. `known` may hold logits of `before`, which are reused if they belong to the same slice.
+/// Afterwards `known` holds the logits of `after`.
 static Result<Comparison> compareWith(SliceLogits &known, ModuleOp before, ModuleOp after,
                                       WeightProvider &weights, const SliceOptions &options) {
   auto layers = chooseLayers(before, after, options);

@@ -1,11 +1,11 @@
 //===- Compare.h - Checks that a pass preserves semantics -----------------===//
 //
 // Two programs run on a small slice: one layer of each kind and two sequences, one of which has a past longer
-// than the windows; first a step of a few tokens, then a step of one token each, which reads the keys and
-// values that the first step wrote.
+// than the windows. The first step has a few tokens. The second step has one token of each sequence and reads the keys
+// and values that the first step wrote.
 //
-// A pass that changes weight formats is judged on unrounded numbers: if its wiring is unchanged, so are its
-// results. The cost of rounding is measured separately.
+// A pass that changes weight formats is checked with unrounded numbers, on which it must not change the results. The
+// cost of rounding is measured separately.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,9 +17,9 @@
 
 namespace ingot::reference {
 
-/// Bound on the difference of logits, relative to the largest logit. Rewrites do not reorder rounded
-/// operations; they may change only the last bits of a sum, about 1e-6. A rewrite that computes another
-/// function mostly exceeds 1e-3.
+/// Bound on the difference of logits, relative to the largest logit. A correct rewrite does not reorder rounded
+/// operations and changes only the last bits of a sum, about 1e-6. A rewrite that computes another function causes a
+/// difference of more than 1e-3 in most cases.
 constexpr double kLargestRelativeError = 1e-4;
 
 struct Comparison {
@@ -27,8 +27,8 @@ struct Comparison {
   double maxRelative = 0; ///< maxAbsolute divided by the largest magnitude in the first program
   int64_t values = 0;     ///< number of logits compared
   int64_t layers = 0;     ///< number of layers in the slice
-  /// Where the two first differ by more than rounding, if they do: "what layer 3 leaves of token 1 in value
-  /// 17: 0.25, before 0.31".
+  /// The first place where the programs differ by more than rounding, or empty: "the output of layer 3 of token 1 in
+  /// value 17: 0.25, before 0.31".
   std::string first;
 };
 
@@ -45,8 +45,8 @@ struct SliceOptions {
   KvFormat kv = KvFormat::F32;
 };
 
-/// Errors: the programs have different numbers of layers or logits (E0456), a logit is NaN or infinite
-/// (E0457), and those of the interpreter.
+/// Compares the logits of two programs. Errors: E0456: the programs have different numbers of layers or logits; E0457:
+/// a logit is NaN or infinite; those of the interpreter.
 Result<Comparison> comparePrograms(mlir::ModuleOp before, mlir::ModuleOp after,
                                    WeightProvider &weights, const SliceOptions &options = {});
 
@@ -73,7 +73,7 @@ public:
   explicit PassChecker(mlir::ModuleOp module, uint64_t seed = 1);
   ~PassChecker();
 
-  /// Compares with the program of the previous call. The slice covers the layer kinds of both programs.
+  /// Compares `module` with the program of the previous call. The slice covers the layer kinds of both programs.
   Result<PassChange> check(mlir::ModuleOp module);
 
   /// The programs before and after the last checked pass; before the first check, both are the constructor's
@@ -87,7 +87,7 @@ private:
   SeededWeights weights;
   SliceOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> last, beforeLast;
-  SliceLogits known; ///< of `last`
+  SliceLogits known; ///< results of `last`
 };
 
 } // namespace ingot::reference

@@ -24,8 +24,7 @@ Result<SmallVector<Content>> Run::runOps(Block &block, Block::iterator end, Valu
   SmallVector<Content> results;
   for (Value value : given)
     results.push_back(contents.lookup(value));
-  // Nothing outside reads a block's own values: free their memory, so that the next layer of this kind starts
-  // fresh.
+  // Nothing outside a block reads its values, so free their memory. The next layer of this kind computes them again.
   for (Operation &op : block)
     for (Value result : op.getResults())
       contents.erase(result);
@@ -122,7 +121,7 @@ Result<Matrix> Run::compute(Operation *op) {
                              : permute(rows(o.getX()), *columns);
       })
       .Case([&](lm::SelectRowsOp o) { return selectRows(rows(o.getX()), batch.logitsRows); })
-      // The plan interpreter measures the cost of an encoding.
+      // A cast has no effect here. The plan interpreter measures the cost of an encoding.
       .Case([&](lm::CastOp o) -> Result<Matrix> { return rows(o.getX()); })
       .Case([&](lm::AddOp o) { return add(rows(o.getA()), rows(o.getB())); })
       .Case([&](lm::MulOp o) { return multiplyElements(rows(o.getA()), rows(o.getB())); })
@@ -210,7 +209,7 @@ Result<void> Run::route(lm::RouteOp op) {
   return {};
 }
 
-/// Multiplies expert by expert: the rows of an expert are contiguous.
+/// Multiplies expert by expert, because the rows of an expert are contiguous.
 Result<Matrix> Run::linearOfRoutes(lm::LinearOp op) {
   lm::WeightOp weight = contents.lookup(op.getWeight()).weight,
                bias = op.getBias() ? contents.lookup(op.getBias()).weight : lm::WeightOp();
@@ -290,7 +289,7 @@ Result<void> Run::convolve(lm::CausalConvOp op) {
   return {};
 }
 
-/// The value of a state as a layer reads it.
+/// Returns the value of a state before this step, which a layer reads.
 StateValue Run::stateBefore(int64_t slot, Value argument) {
   StateValue found{slot, {}, {}};
   lm::FixedAttr fixed = cast<lm::StateType>(argument.getType()).fixed();

@@ -1,7 +1,7 @@
 //===- Interpreter.h - A simple, slow interpreter of lm -------------------===//
 //
-// Defines the meaning of a program, without regard for speed: every op in f32, a fused op as the ops of its
-// region. Passes are checked against it (Compare.h), and so are kernels.
+// The interpreter defines the meaning of a program, without regard for speed. It computes every op in f32, and a fused
+// op as the ops of its region. Passes are checked against it (Compare.h), and so are kernels.
 //
 //   SeededWeights weights;
 //   auto interpreter = Interpreter::create(module, weights);
@@ -67,15 +67,15 @@ private:
   WatchRows watchOps;
 };
 
-/// An operand or result of a block of lm ops that is run outside a program. Empty for a batch.
+/// An operand or result of a block of lm ops that is run outside a program. If the value is a batch, all fields are
+/// empty.
 struct RowsValue {
   std::shared_ptr<const Matrix> rows;
   mlir::Operation *weight = nullptr;                ///< an lm.weight
   std::map<int32_t, std::vector<float>> state = {}; ///< a fixed state, by sequence
 };
 
-/// Runs a block of ops on rows: `operands` are the values of its arguments, and the terminator's operands are
-/// returned.
+/// Runs a block of ops on rows. `operands` are the values of its arguments. Returns the terminator's operands.
 Result<std::vector<RowsValue>> runRows(mlir::Block &block, std::vector<RowsValue> operands,
                                        const Batch &batch, WeightProvider &weights);
 

@@ -7,7 +7,7 @@
 
 namespace ingot::reference {
 
-/// [rows][columns], row-major, owning.
+/// A matrix [rows][columns] that owns its values, in row-major order.
 struct Matrix {
   int64_t rows = 0, columns = 0;
   std::vector<float> values;

@@ -6,7 +6,7 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::interpreter;
 
-/// Runs a plugin op: decomposes a copy of it in a private block, or evaluates it row by row.
+/// Runs a plugin op. Decomposes a copy of the op in a private block, or evaluates the op row by row.
 Result<void> Run::runOutside(lm::RowOpInterface op) {
   Block block;
   OpBuilder b(op.getContext());

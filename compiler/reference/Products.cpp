@@ -1,7 +1,7 @@
 //===- Products.cpp - Matrix products with reproducible bits ---------------===//
 //
-// A tile of 4 rows of x and 2 of w keeps eight accumulators in registers. The tile function is compiled
-// twice, for SSE2 and AVX2; both round every multiplication and addition identically, so the choice affects
+// A tile of 4 rows of x and 2 rows of w keeps eight accumulators in registers. The tile function is compiled
+// twice, for SSE2 and AVX2. Both versions round every multiplication and addition identically, so the choice affects
 // only speed.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Products.h"

@@ -14,13 +14,13 @@ namespace {
 
 float expOf(float x) { return static_cast<float>(std::exp(static_cast<double>(x))); }
 
-/// The number by which a score is ranked: NaN ranks lowest.
+/// Returns the number by which a score is ranked. NaN ranks lowest.
 float rank(float score) {
   constexpr float kLowest = std::numeric_limits<float>::lowest();
   return std::isnan(score) ? kLowest : std::max(score, kLowest);
 }
 
-/// e^(x - max) over their sum.
+/// Replaces each value x with e^(x - max), divided by the sum of these powers.
 void softmax(std::span<float> values) {
   const float highest = *std::ranges::max_element(values);
   float total = 0;
@@ -48,7 +48,7 @@ void score(lm::RouteScore kind, std::span<float> values) {
   }
 }
 
-/// Indices of the `count` largest values; of equal values, the lowest index comes first.
+/// Returns the indices of the `count` largest values. Among equal values, the lowest index comes first.
 std::vector<int64_t> largest(std::span<const float> values, int64_t count) {
   std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -57,7 +57,7 @@ std::vector<int64_t> largest(std::span<const float> values, int64_t count) {
   return order;
 }
 
-/// Excludes experts of groups that are not among the best.
+/// Excludes the experts of all groups except the `usedGroups` best ones.
 void dropGroups(const RouteRules &rules, std::span<float> ranks) {
   const int64_t size = rules.experts / rules.groups;
   std::vector<float> groups;

@@ -1,7 +1,7 @@
 //===- Routes.h - Assignment of rows to experts ----------------------------===//
 //
-// The result of lm.route, used by the following ops. Pairs are (token, one of its experts), sorted by token
-// and then by expert; rows are the same pairs sorted by expert and then by token:
+// A router assigns several experts to each token, which makes as many pairs (token, expert). Pairs are sorted by token
+// and then by expert. Rows are the same pairs sorted by expert and then by token:
 //
 //   used = 2     token 0: experts 1, 4     token 1: experts 0, 1
 //   pairs        (0,1)  (0,4)  (1,0)  (1,1)
@@ -59,8 +59,8 @@ struct RouteRules {
   }
 };
 
-/// The experts of a token, ascending, and their weights, from its logits; `bias` and `expertScale` may be
-/// empty.
+/// Chooses the experts of a token and computes their weights from its logits. Experts are in ascending order. `bias`
+/// and `expertScale` may be empty.
 void chooseExperts(const RouteRules &rules, std::span<const float> logits,
                    std::span<const float> bias, std::span<const float> expertScale,
                    std::span<int32_t> experts, std::span<float> weights);
@@ -68,7 +68,7 @@ void chooseExperts(const RouteRules &rules, std::span<const float> logits,
 /// Fills `row`, `token` and `pair` from `expert`.
 void groupRows(Routes &routes);
 
-/// Row p of the result is the row of x that belongs to the token of row p.
+/// Returns one row for each row of the routes: a copy of the row of x of its token.
 Matrix dispatch(const Matrix &x, const Routes &routes);
 /// Permutes the columns of each row in the order of its expert (orderStride).
 Matrix permute(const Matrix &x, std::span<const float> columns, const Routes &routes);

@@ -1,6 +1,6 @@
 //===- Run.h - One step of the interpreter -----------------------------------===//
 //
-// Interpreter.cpp implements the ops of lm, OutsideOps.cpp those of plugins.
+// Interpreter.cpp implements the ops of lm, and OutsideOps.cpp implements the ops of plugins.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,11 +12,11 @@
 /// Shared by the interpreter's own sources.
 namespace ingot::reference::interpreter {
 
-/// A state inside a layer kind at the time the value was made.
+/// The value of a state inside a layer kind.
 struct StateValue {
   int64_t slot = -1;                  ///< the index of its lm.state; -1: all states, in the entry
-  std::map<int32_t, int64_t> lengths; ///< paged: by sequence
-  std::map<int32_t, std::vector<float>> values; ///< fixed: by sequence of this step
+  std::map<int32_t, int64_t> lengths; ///< paged: length when the value was made, by sequence
+  std::map<int32_t, std::vector<float>> values; ///< fixed: numbers, by sequence of this step
 };
 
 /// The content of an SSA value. Batch and ids come from the step.
@@ -30,7 +30,7 @@ struct Content {
 /// One step through the program.
 class Run {
 public:
-  /// `root`: the lm.model, or another symbol table if only rows are computed.
+  /// `root` is the lm.model, or another symbol table if only rows are computed.
   Run(mlir::Operation *root, WeightProvider &weights, llvm::ArrayRef<int64_t> layers,
       const Step &step, const Batch &batch, KvState &kv, const Interpreter::WatchLayer &watch = {},
       const Interpreter::WatchRows &watchOps = {})

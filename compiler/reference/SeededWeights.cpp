@@ -12,7 +12,7 @@
 using namespace ingot;
 using namespace ingot::reference;
 
-static constexpr int64_t kBaseRows = 127; // prime: no head or panel size divides it
+static constexpr int64_t kBaseRows = 127; // a prime, so no head or panel size divides it
 
 float reference::uniform(uint64_t key, uint64_t index) {
   uint64_t z = key + (index + 1) * 0x9E3779B97F4A7C15u;
@@ -22,7 +22,7 @@ float reference::uniform(uint64_t key, uint64_t index) {
   return static_cast<float>(z >> 40) * 0x1p-24f;
 }
 
-/// Vectors are norms and biases, so their numbers are around 1.
+/// Vectors are weights of norms and biases, so their numbers are around 1.
 static constexpr float kVectorMiddle = 1.0f, kVectorSize = 0.5f;
 
 uint64_t SeededWeights::keyOf(llvm::StringRef symbol) const {
@@ -48,7 +48,7 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight, llv
   made.key = keyOf(symbol);
   int64_t columns = type.isVector() ? rows : type.columns();
   made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, rows), columns);
-  // Products of unit-sized rows keep unit size; vectors are norms and biases.
+  // Rows of size 1 have products of size 1. Vectors are weights of norms and biases, so they get other numbers.
   float size = type.isVectors() ? kVectorSize : std::sqrt(3.0f / static_cast<float>(columns));
   float middle = type.isVectors() ? kVectorMiddle : 0.0f;
   for (size_t i = 0; i < made.base.values.size(); ++i)

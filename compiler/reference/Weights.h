@@ -1,7 +1,7 @@
 //===- Weights.h - Sources of the interpreter's weights -------------------===//
 //
-// `lm` refers to weights by name. CheckpointWeights reads them from the checkpoint; SeededWeights generates
-// numbers, so a pass can be checked in milliseconds and before any file is read.
+// `lm` refers to weights by name. CheckpointWeights reads their values from the checkpoint. SeededWeights generates
+// values, so a pass can be checked in milliseconds and before any file is read.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,8 +23,8 @@ class WeightProvider {
 public:
   virtual ~WeightProvider() = default;
 
-  /// Row `index` as f32; out.size() is the weight's number of columns. A vector is its own row 0; rows of a
-  /// stack are numbered through all of its matrices.
+  /// Reads row `index` as f32. out.size() is the weight's number of columns. A vector is a single row, 0. The rows of a
+  /// stack are numbered consecutively through all of its matrices.
   virtual Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) = 0;
 
   /// y[t][n] = sum_k weight[n][k] x[t][k], with the arithmetic of Products.h. For a stack, `matrix` selects
@@ -32,8 +32,8 @@ public:
   virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) = 0;
 };
 
-/// Whether weights are rounded to their format. A pass that changes formats must preserve results computed
-/// from the numbers as stored; the cost of the formats themselves is a separate question, not an error.
+/// Whether weights are rounded to their format. A pass that changes formats must preserve the results that are computed
+/// from unrounded numbers. The cost of the formats is measured separately and is not an error.
 enum class Rounding {
   ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new
             ///< format
@@ -65,10 +65,10 @@ private:
   std::map<std::string, std::vector<float>> cache; ///< by source and type
 };
 
-/// Numbers that depend only on the seed and the weight's symbol, or, for a derived weight, on the symbols of
-/// its origins. Row n of a matrix is one of 127 base rows times a factor specific to n: a vocabulary of
-/// 262,144 rows costs no more than 127 rows, yet no two rows are equal, so a pass that mixes up rows is
-/// detected. Base rows are rounded if a pass has changed the weight's stored format.
+/// Numbers that depend only on the seed and the weight's symbol. For a derived weight, they depend on the symbols of
+/// its origins. Row n of a matrix is one of 127 base rows times a factor specific to n. A vocabulary of 262,144 rows
+/// therefore costs no more than 127 rows. But no two rows are equal, so a pass that mixes up rows is detected. Base
+/// rows are rounded if a pass has changed the weight's stored format.
 class SeededWeights : public WeightProvider {
 public:
   explicit SeededWeights(uint64_t seed = 1, Rounding rounding = Rounding::AsStored)
@@ -82,10 +82,10 @@ private:
     Matrix base;
     uint64_t key;
   };
-  /// The base rows of a symbol with `rows` rows and the type of the weight.
+  /// Returns the base rows of the symbol, which has `rows` rows and the type of the weight.
   Result<const Made *> made(lm::WeightOp weight, llvm::StringRef symbol, int64_t rows);
   uint64_t keyOf(llvm::StringRef symbol) const;
-  /// The first `count` numbers of the vector named by `factors`, each plus the offset.
+  /// Returns the first `count` numbers of the vector that `factors` names, each plus the offset.
   std::vector<float> factors(const Factors &factors, int64_t count);
 
   uint64_t seed;

@@ -23,7 +23,7 @@ void interpreter::rotate(std::span<float> row, int64_t headDim, std::span<const 
     }
 }
 
-/// Normalises the heads of a row, with one weight for all heads or a weight for each.
+/// Normalises the heads of a row. The heads share one weight, or each has its own.
 static void normHeads(std::span<float> row, const std::vector<float> &weight, size_t width,
                       kernel::RopeAppendOp op) {
   const float eps = op.getEps().convertToFloat(), offset = op.getWeightOffset().convertToFloat();

@@ -31,7 +31,7 @@ struct Slice {
   uint64_t seed;
   std::vector<Step> steps;
   std::map<std::string, int64_t>
-      states; ///< of the model, by symbol; empty: numbered as in the plan
+      states; ///< numbers of the model's states, by symbol; empty: numbered as in the plan
 };
 
 plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::ProgramOp>().begin(); }
@@ -50,7 +50,7 @@ std::vector<int64_t> interpreter::firstLayers(plan::ProgramOp program) {
 static Slice sliceOf(ModuleOp module, uint64_t seed) {
   plan::ProgramOp program = programOf(module);
   Slice slice{firstLayers(program), 19, seed, {}, {}};
-  // A past longer than the windows, where generating one is cheap.
+  // The past exceeds the attention windows, except windows so long that generating such a past would be slow.
   for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
     if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)
       slice.past = std::max(slice.past, int64_t(state.getWindow().value_or(0)) + 3);
@@ -121,8 +121,8 @@ static Result<std::vector<Matrix>> logitsOfModel(ModuleOp model, WeightProvider 
   return all;
 }
 
-/// The largest difference between two steps' logits, and a description, for `why`, of the first that exceeds
-/// the bound.
+/// The largest difference between the logits of two programs, and a description of the first difference that exceeds
+/// the bound, for the error's `why`.
 struct Difference {
   Comparison size;
   std::string where;
@@ -138,7 +138,7 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
       const double x = a[step].values[i], y = b[step].values[i], off = std::abs(x - y);
       ++difference.size.values;
       if (!(off <= difference.size.maxAbsolute) && !std::isnan(difference.size.maxAbsolute))
-        difference.size.maxAbsolute = off; // NaN stays, since no comparison with it is true
+        difference.size.maxAbsolute = off; // the condition is also true for NaN, which then stays
       if (off <= kLargestWiringError * largest || !difference.where.empty())
         continue;
       const int64_t columns = a[step].columns;
@@ -154,7 +154,7 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
 // Specialisations and counts
 //===----------------------------------------------------------------------===//
 
-/// Runs the steps in these modes, in order, and checks ids against the logits.
+/// Runs each step in its mode in `modes` and checks the ids against the logits.
 static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                const std::vector<Matrix> &logits, std::vector<Mode> modes,
                                const CheckOptions &options) {
@@ -184,8 +184,8 @@ static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Sli
   return {};
 }
 
-/// Checks a step's result for a row against the logits of the same token in another step, bit for bit. `in`
-/// names that step.
+/// Checks a step's result for a row against the logits of the same token in a step of several tokens, bit for bit. `in`
+/// names the checked step.
 static Result<void> holdRow(const StepResult &found, int64_t row, std::span<const float> expected,
                             const std::string &in) {
   std::string other;
@@ -231,8 +231,8 @@ static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t toke
   return launches;
 }
 
-/// Checks that specialisations are correct for every smaller count of tokens or rows: runs the first step,
-/// or its first token, in each other specialisation.
+/// Checks that a specialisation is also correct for fewer tokens or rows than it is meant for. Runs the first step, or
+/// its first token alone, in each specialisation that it would not use.
 static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                 const Matrix &some, Mode mode, const CheckOptions &options) {
   const Step &step = slice.steps.front();
@@ -259,7 +259,7 @@ static Result<void> checkCounts(ModuleOp plan, WeightProvider &weights, const Sl
   return {};
 }
 
-/// Runs the first step's tokens one by one, each in a step of its own.
+/// Runs the first step's tokens one by one, each in its own step, and checks that their logits stay the same.
 static Result<void> checkAlone(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                const Matrix &some, const CheckOptions &options) {
   auto interpreter = interpreterFor(plan, weights, slice, /*rounds=*/true, options);
@@ -325,8 +325,8 @@ static lm::LayersOp layersOf(ModuleOp module) {
   return found;
 }
 
-/// Checks that a step uses its layer's symbols (`layer`) at the positions where the reference step uses those
-/// of its own layer (`knownLayer`). Returns the first index at which it does not.
+/// Checks that a step uses the symbols of its layer (`layer`) in the same positions in which the reference step uses
+/// the symbols of the reference layer (`knownLayer`). Returns the first index at which this is not so.
 static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, ArrayAttr layer,
                                            ArrayAttr knownLayer) {
   for (size_t i = 0; own && i < own.size(); ++i) {
@@ -372,7 +372,7 @@ static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   return {};
 }
 
-/// The first layer of the slice at which the two differ: "layer 3 (@global)".
+/// Describes the first layer of the slice after which plan and model differ: "layer 3 (@global)".
 static std::string firstWrongLayer(ModuleOp model, ModuleOp plan, WeightProvider &weights,
                                    Slice slice, const CheckOptions &options) {
   const std::vector<int64_t> all = slice.layers;
@@ -399,7 +399,7 @@ static bool haveOneShape(const Rows &rows, const Matrix &value) {
   return int64_t(rows.size()) == value.rows && int64_t(rows.front().size()) == value.columns;
 }
 
-/// Whether the rows are those of a value of the model.
+/// Whether the rows equal the rows of a value of the model, up to rounding.
 static bool areRowsOf(const Rows &rows, const Matrix &value) {
   if (!haveOneShape(rows, value))
     return false;
@@ -414,8 +414,8 @@ static bool areRowsOf(const Rows &rows, const Matrix &value) {
   return true;
 }
 
-/// The first launch that writes rows which no op of the model produces: "@residual_0 of layer 3 is the first
-/// launch …". Rows whose shape no op has, such as maxima of logits, are not judged.
+/// Describes the first launch that writes rows which no op of the model produces: "@residual_0 of layer 3 is the first
+/// launch …". Rows are ignored if no op produces rows of their shape. Maxima of logits are an example.
 static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvider &weights,
                                     const Slice &slice, CheckOptions options) {
   std::vector<Matrix> values;
@@ -477,7 +477,8 @@ Result<void> interpreter::checkLowering(ModuleOp model, ModuleOp plan, WeightPro
   if (auto done = checkSteps(model, plan); !done)
     return done;
   Result<void> compared = compareWithModel(model, plan, weights, evidence, options);
-  // Other prompts avoid the same close choice, whereas a real error shows with all of them.
+  // If a close choice between experts caused the difference, other prompts avoid it. A real error shows with all
+  // prompts.
   CheckOptions others = options;
   for (int left = hasChoices(plan) ? 2 : 0; left && !compared; --left) {
     ++others.seed;

@@ -1,15 +1,15 @@
 //===- CheckPlan.h - Checks that the plan computes the model ----------------===//
 //
-// A plan runs in the plan interpreter on a slice: one layer of each kind, on steps that mix a decode, a chunk
-// of a prompt and a continued sequence, and then a step of one token each. The checks compare
+// A plan runs in the plan interpreter on a slice: one layer of each kind. The first steps mix a decode, a chunk of a
+// prompt and a continued sequence. The last step has one token of each sequence. The checks compare
 //
-//   lm        and the plan without rounding   within kLargestWiringError: the wiring is as intended
-//   the plan  and that before planning        bit for bit, with rounding
-//   cases     greedy, drawn                   the ids are those of the mode logits, bit for bit
+//   lm        and the plan without rounding   within kLargestWiringError, so launches are connected correctly
+//   the plan  and the one before planning     bit for bit, with rounding
+//   cases     greedy, drawn                   the ids follow from the logits of mode logits, bit for bit
 //   counts    few units, many                 the logits of a row are the same, bit for bit (GPUs)
 //   steps     of layers outside the slice     use the model's weights and slots as the layer in the slice does
 //
-// and every access of every run with effects, barriers and offsets (PlanInterpreter.h).
+// In addition, every access of every run is checked against effects, barriers and offsets (PlanInterpreter.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,33 +18,34 @@
 
 namespace ingot::reference::interpreter {
 
-/// Bound on the difference of logits, relative to the largest. Without rounding only the order of sums
-/// differs: about 1e-6.
+/// Bound on the difference of logits, relative to the largest. Without rounding, only the order of sums differs. This
+/// changes logits by about 1e-6.
 constexpr double kLargestWiringError = 1e-4;
 
-/// The first layer of each kind: all layers that a check of code or of wiring needs to run.
+/// Returns the first layer of each kind. A check of code or of lowering needs to run only these layers.
 std::vector<int64_t> firstLayers(plan::ProgramOp program);
 
-/// Upper bounds of tokens and rows of the specialisations, and one count beyond them all, ascending.
+/// Returns the largest counts of tokens and rows of the specialisations, and a count beyond all of them, in ascending
+/// order.
 std::vector<int64_t> countsOfCases(plan::ProgramOp program);
 
 struct CheckOptions {
   uint64_t seed = 1;
   Effects effects;        ///< effects of kernels; empty: those that their ops declare
   bool keepsRows = false; ///< InterpreterOptions::keepsRows
-  /// A later pass will add the launches that find ids: steps run only in mode logits.
+  /// Whether a later pass will add the launches that find ids. Until then, steps run only in mode logits.
   bool idsToCome = false;
 };
 
 struct PlanEvidence {
   Comparison wiring;   ///< the plan without rounding compared with lm
-  Comparison rounding; ///< the cost of the encodings of rows and pools: measured, not judged
+  Comparison rounding; ///< the error due to encodings of rows and pools, which has no limit
   int64_t launches = 0;
   std::vector<std::string> modes;
 };
 
-/// Runs the plan in all modes and counts. Errors: those of the plan interpreter; E0885 if a mode or a count
-/// gives different ids or logits.
+/// Runs the plan in all modes and for all counts of tokens. Errors: those of the plan interpreter; E0885 if a mode or a
+/// count gives different ids or logits.
 Result<void> checkCases(mlir::ModuleOp plan, WeightProvider &weights, PlanEvidence &evidence,
                         const CheckOptions &options = {});
 

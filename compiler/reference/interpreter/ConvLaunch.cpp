@@ -7,8 +7,8 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::interpreter;
 
-/// A span, the tokens of one sequence, starts from the state snapshot after the preceding tokens and writes
-/// the snapshot after its last token.
+/// A span is the tokens of one sequence. It starts from the state snapshot after the preceding tokens and writes the
+/// snapshot after its last token.
 Result<void> interpreter::run(Launch &launch, kernel::CausalConvOp op) {
   auto weight = launch.vector(op.getWeight());
   if (!weight)

@@ -9,7 +9,7 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::interpreter;
 
-/// The first token of each span, and the end of the last.
+/// Returns the index of the first token of each span, and the end of the last span.
 static std::vector<size_t> spansOf(const Batch &batch, bool hasState) {
   std::vector<size_t> starts;
   for (size_t t = 0; t < batch.positions.size(); ++t)
@@ -19,8 +19,8 @@ static std::vector<size_t> spansOf(const Batch &batch, bool hasState) {
   return starts;
 }
 
-/// Runs the region, against which the kernel's code is checked, in the interpreter of lm on the launch's
-/// rows. A work item is a token, or the tokens of a sequence if there is a state.
+/// Runs the region of the op on the launch's rows, with the interpreter of lm. The kernel's code is checked against the
+/// result. A work item is a token, or the tokens of a sequence if there is a state.
 Result<void> interpreter::run(Launch &launch, kernel::CustomOp op) {
   const Batch &batch = launch.batch;
   const std::vector<size_t> spans = spansOf(batch, bool(op.getState()));

@@ -1,8 +1,8 @@
 //===- IdsLaunch.cpp - Ids of logits rows -----------------------------------===//
 //
-// Keys are real; the contents of sums are the interpreter's own, since only the kernels that share them
-// define them. The interpreter checks that sums are 0 before and after, that logits are weighed before ids
-// are drawn, and that both steps use the same logits.
+// Keys have the same bytes as in compiled code. Only the kernels that share the sums define their contents, so the
+// interpreter stores its own contents: a hash of the logits. With it, the interpreter checks that sums are 0 before and
+// after, that logits are weighed before ids are drawn, and that both launches use the same logits.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/interpreter/Launch.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -63,7 +63,7 @@ Result<void> interpreter::run(Launch &launch, kernel::ArgmaxFinishOp op) {
   return {};
 }
 
-/// A non-zero hash of the weighed logits.
+/// Returns a non-zero hash of the logits and their key.
 static uint64_t markOf(std::span<const float> logits, uint64_t key) {
   uint64_t mark = key * 2 + 1;
   for (float logit : logits) {

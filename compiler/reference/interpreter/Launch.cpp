@@ -44,7 +44,7 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
   declares(operand, reads, writes);
   const int64_t buffer = bufferOf(interpreter, op.getArgs()[numberOf(operand)]),
                 size = cast<ActivationType>(operand.getType()).rowBytes();
-  // A work item that reads and writes reads first: no other access comes in between.
+  // If a work item both reads and writes, the read is recorded first. No other access may come in between.
   std::byte *at = nullptr;
   if (reads)
     at = interpreter.memory->read(buffer, row * size, size, items);
@@ -56,8 +56,8 @@ std::byte *Launch::bytes(Value operand, int64_t row, Items items, bool reads, bo
 std::byte *Launch::part(Value routes, int64_t at, int64_t size, bool reads, bool writes) {
   declares(routes, reads, writes);
   const int64_t buffer = bufferOf(interpreter, op.getArgs()[numberOf(routes)]);
-  // Parts of tokens are smaller than the granularity that the memory observes, so all writers count as one
-  // work item.
+  // The parts of single tokens are smaller than the units in which memory accesses are observed, so all writers count
+  // as one work item.
   return writes ? interpreter.memory->write(buffer, at, size, Items::one(0))
                 : interpreter.memory->read(buffer, at, size,
                                            isAlone() ? Items::one(0) : Items::every());
@@ -104,7 +104,7 @@ void Launch::write(Value operand, int64_t row, std::span<const float> values, It
 void Launch::hand(Value fusedValue, Matrix values, int64_t firstPanel) {
   const ActivationType type = kernel::activationTypeOf(fusedValue);
   if (interpreter.options.rounds &&
-      type.getKind() != RowKind::F32) { // to the values that rows in memory would have
+      type.getKind() != RowKind::F32) { // round to the values that rows in memory would have
     std::vector<std::byte> row(size_t(type.rowBytes()));
     for (int64_t unit = 0; unit < values.rows; ++unit) {
       encodeRow(type, values.row(unit), row.data());

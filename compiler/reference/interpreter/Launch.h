@@ -1,8 +1,7 @@
 //===- Launch.h - One launch of the plan interpreter ------------------------===//
 //
-// The view that the op families (MatmulLaunch.cpp and its neighbours) have of a launch: the rows of its
-// operands, its weights, the batch. Every access goes through this class, which checks it against the effects
-// that the op declares.
+// Class Launch gives the op families (MatmulLaunch.cpp and its neighbours) access to a launch: the rows of its
+// operands, its weights and the batch. It checks every access against the effects that the op declares.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -49,7 +48,7 @@ struct InterpreterState {
   std::unique_ptr<PoolMemory> pools;
   std::map<std::string, mlir::Operation *> weights; ///< weights of the plan, as detached lm.weight
                                                     ///< ops
-  /// Without rounding: the numbers of rows that are not f32, by the address of the row.
+  /// The exact numbers of rows that are not f32, by the address of the row. It is used only without rounding.
   std::map<const std::byte *, std::vector<float>> exact;
   std::vector<Written> trace;
 };
@@ -63,18 +62,18 @@ public:
         effects(interpreter.options.effects ? interpreter.options.effects(op)
                                             : op.operandEffects()) {}
 
-  /// Units of work: tokens, or logits rows.
+  /// Returns the number of units of work: logits rows if `perRow`, else tokens.
   int64_t units(bool perRow) const {
     return int64_t(perRow ? batch.logitsRows.size() : batch.positions.size());
   }
   /// The numbers of a row of activations.
   std::vector<float> read(mlir::Value operand, int64_t row, Items items);
   void write(mlir::Value operand, int64_t row, std::span<const float> values, Items items);
-  /// The bytes of a row that does not hold numbers, read and written as declared.
+  /// Returns the bytes of a row that does not hold numbers, and records that the launch reads or writes them.
   std::byte *bytes(mlir::Value operand, int64_t row, Items items, bool reads, bool writes);
-  /// Bytes from `at` in a buffer that holds routes.
+  /// Returns the bytes from `at` on in a buffer that holds routes, and records that the launch reads or writes them.
   std::byte *part(mlir::Value routes, int64_t at, int64_t bytes, bool reads, bool writes);
-  /// The routes in such a buffer, once rows are grouped.
+  /// Returns the routes in such a buffer. Their rows must already be grouped.
   Routes routes(mlir::Value operand);
   /// Accesses the whole workspace; kernels that share it order their accesses themselves.
   void touchWorkspace(mlir::Value operand);
@@ -84,18 +83,19 @@ public:
   Result<Matrix> multiply(const Matrix &x, mlir::Value weight, int64_t matrix = 0) const;
   /// The number of the passed state.
   int64_t state(mlir::Value operand, bool reads, bool writes);
-  /// Passes values of an op to other ops of the kernel, one row per unit; the first value belongs to panel
+  /// Passes values of an op to other ops of the kernel, one row per unit. The first value of a row belongs to panel
   /// `firstPanel` of the launch.
   void hand(mlir::Value fusedValue, Matrix values, int64_t firstPanel = 0);
   int64_t firstPanelOf(mlir::Value fusedValue) const {
     return fusedValues.find(fusedValue)->second.firstPanel;
   }
-  // Work items that touch the operands of an op. An anchor defines its own; its producers are computed by all
-  // work items that read their rows, and joint updates by its consumers count as one work item.
+  // The work items that touch the operands of an op. If the op is the kernel's anchor, it is the work item of the unit.
+  // An op before the anchor is computed by all work items that read its rows. The updates of an op after the anchor are
+  // joint and count as one work item.
   Items itemOf(mlir::Operation *op, int64_t unit);
   Items consumersOf(mlir::Operation *op, int64_t unit);
-  /// For a launch over panels: a panel of 32 f32 values is one work item; rows in another encoding count as
-  /// every item's.
+  /// Returns the work items that touch rows of a launch over panels. Each panel of 32 f32 values is one work item. Rows
+  /// in another encoding count as touched by every work item.
   Items panelsOf(mlir::Value rows, int64_t firstPanel);
   bool isAlone(); ///< whether the launch has only one work item
   bool isPerRow() { return anchor.isPerRow(); }

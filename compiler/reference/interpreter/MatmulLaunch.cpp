@@ -31,14 +31,14 @@ public:
   Result<void> run();
 
 private:
-  /// The work items that read all of x: every item, or the only one of the launch.
+  /// The work items that read all of x: every item, or the only item of the launch.
   Items all() const { return launch.isAlone() ? Items::one(0) : Items::every(); }
 
   Matrix rowsOfX();
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
   Result<Matrix> multiply(const Matrix &x, Value weight);
   int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
-  /// The panels of a row: rows of an expert belong to the panels of its matrix.
+  /// The work items of a row's panels. Rows of an expert belong to the panels of the expert's matrix.
   Items panelsOf(Value rows, int64_t unit) {
     return launch.panelsOf(rows, firstPanel + expertOf(unit) * panels(0));
   }
@@ -50,13 +50,13 @@ private:
   Launch &launch;
   kernel::MatmulOp op;
   const int64_t units; ///< rows of x
-  Routes routes;       ///< valid where each row has an expert
+  Routes routes;       ///< valid if each row has an expert
   int64_t firstPanel = 0, auxBefore = 0;
 };
 
 } // namespace
 
-/// Checks the fp8 rows: E4M3 codes are within a sixteenth of the values they represent.
+/// Checks that the numbers of an fp8 row are within a sixteenth of the values that they represent.
 void MatmulRun::holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit) {
   for (size_t i = 0; i < x.size(); ++i)
     if (std::abs(x[i] - fp8[i]) > 0.0626f * std::abs(x[i]) + 1e-3f)

@@ -34,8 +34,8 @@ std::optional<Touch> Timeline::note(Unit &unit, bool writes, int64_t item) const
   else if (unit.read.launch == 0 || launches[unit.read.launch].phase != phase)
     unit.read = own;
   else if (unit.read.launch != own.launch || unit.read.item != own.item)
-    unit.read.item = Items::kEvery; // of several readers only the first launch is kept, so no later
-                                    // write may race with any of them
+    unit.read.item = Items::kEvery; // Only the first of several readers is stored. With kEvery, a
+                                    // write by any work item conflicts with it.
   return met;
 }
 

@@ -1,13 +1,13 @@
 //===- Memory.h - The arenas of a program, under observation ---------------===//
 //
-//   unit of an arena     last write, and as which buffer         last read
+//   unit of an arena     last write, and its buffer              last read
 //   [ 64 or 4 bytes ]    launch, work item, buffer               launch, work item
 //
 // Rows are at the offsets that packing chose. Every access is checked against earlier accesses:
 //
-//   read    the bytes were written as that buffer, in this step (else E0882), and not by a launch or a
+//   read    the bytes were written as part of that buffer, in this step (else E0882), and not by a launch or
 //           work item that may still be running (E0881)
-//   write   no launch or work item that may still be running reads or wrote them (E0881)
+//   write   no launch or work item that may still be running reads or writes the bytes (E0881)
 //
 // A launch runs concurrently with those before it up to the last barrier, and the work items of one launch
 // run concurrently with each other. Unwritten memory reads as NaN. Workspaces, and rows that outlive a step,
@@ -50,7 +50,7 @@ struct Touch {
 /// State of bytes that are always accessed together.
 struct Unit {
   Touch write, read;
-  int32_t buffer = -1; ///< the buffer as which it was written
+  int32_t buffer = -1; ///< the buffer to which the bytes belonged when they were written
 };
 
 /// Launches in order of time, and the barriers between them.
@@ -59,8 +59,8 @@ public:
   /// Starts a launch: the following accesses belong to it.
   void begin(std::string launch);
   void barrier() { ++phase; }
-  /// Records an access of the current launch; returns the conflicting access that may run concurrently, if
-  /// there is one.
+  /// Records an access of the current launch. If it conflicts with an earlier access that may run concurrently, returns
+  /// that access.
   std::optional<Touch> note(Unit &unit, bool writes, int64_t item) const;
   const std::string &nameOf(Touch touch) const { return launches[touch.launch].name; }
   const std::string &current() const { return launches.back().name; }
@@ -77,7 +77,7 @@ private:
   int64_t phase = 0;
 };
 
-/// The first error; later ones follow from it.
+/// Keeps the first error, because later errors are usually its consequences.
 class Findings {
 public:
   void add(std::string code, std::string what, std::string why);
@@ -102,16 +102,16 @@ public:
   Memory(plan::ProgramOp program, int64_t tokens, int64_t rows, Timeline &timeline,
          Findings &findings);
 
-  /// The index of the buffer. Every operand that plan.launch verified exists.
+  /// Returns the index of the buffer. The verifier of plan.launch ensures that the buffer of every operand exists.
   int64_t find(llvm::StringRef name) const { return byName.at(name.str()); }
   const Buffer &buffer(int64_t index) const { return buffers[size_t(index)]; }
 
   /// Forgets contents that do not outlive a step.
   void beginStep();
-  /// The bytes at `at` of a buffer, recorded as read or written by the current launch.
+  /// Returns the bytes at `at` of a buffer, and records that the current launch reads or writes them.
   std::byte *read(int64_t buffer, int64_t at, int64_t bytes, Items items);
   std::byte *write(int64_t buffer, int64_t at, int64_t bytes, Items items);
-  /// The bytes, without recording an access.
+  /// Returns the bytes without recording an access.
   std::byte *peek(int64_t buffer, int64_t at);
   /// Writes zeros, as the host does between steps.
   void clear(int64_t buffer);

@@ -16,7 +16,7 @@ using namespace ingot;
 using namespace ingot::reference;
 using namespace ingot::reference::interpreter;
 
-static constexpr int64_t kBasePanels = 5; // prime: no head and no tile divides it
+static constexpr int64_t kBasePanels = 5; // a prime, so no size of a head or tile divides it
 static constexpr int64_t kPage = 4096;
 
 /// The kBasePanels distinct panels that a weight repeats over and over.
@@ -66,8 +66,8 @@ const PanelWeights::Base &PanelWeights::baseOf(llvm::StringRef name, lm::WeightT
   if (own)
     return *own;
   own = std::make_unique<Base>();
-  if (type.isVector()) { // large enough that even narrow models' attention scores prefer some
-                         // positions to others
+  if (type.isVector()) { // the numbers are so large that attention prefers some positions to
+                         // others even in narrow models
     own->numbers = Matrix(1, type.rows());
     for (size_t i = 0; i < own->numbers.values.size(); ++i)
       own->numbers.values[i] = 1 + 2 * uniform(seed ^ tensorOf(name), i);
@@ -114,7 +114,7 @@ Result<Matrix> PanelWeights::multiply(lm::WeightOp weight, const Matrix &x, int6
   return y;
 }
 
-/// A memory file that repeats `bytes` up to a multiple of the page size; -1 on failure.
+/// Returns a memory file that repeats `bytes` up to a multiple of the page size, or -1 on failure.
 static int fileOf(std::span<const std::byte> bytes, int64_t &length) {
   const auto size = int64_t(bytes.size());
   length = size * (kPage / std::gcd(size, kPage));
@@ -137,7 +137,7 @@ bool PanelWeights::repeat(const Mapping &mapping, std::span<const std::byte> uni
   return mapped;
 }
 
-/// Packs panels as CPUs read them, and as GPUs do where rows are f32.
+/// Packs panels. CPUs read all matrices as panels. GPUs do so only for matrices that are multiplied by f32 rows.
 bool PanelWeights::packPanels(const Base &base, llvm::StringRef name, lm::WeightType type,
                               const Mapping &mapping) const {
   if (!repeat(mapping, base.panels))
@@ -157,8 +157,8 @@ bool PanelWeights::packPanels(const Base &base, llvm::StringRef name, lm::Weight
   return true;
 }
 
-/// Packs tiles as tensor cores read them: a panel is two tiles, except for the last of a matrix with an odd
-/// number of tiles.
+/// Packs tiles as tensor cores read them. A panel is two tiles, except that the last panel of a matrix with an odd
+/// number of tiles is a single tile.
 bool PanelWeights::packFragments(llvm::StringRef name, lm::WeightType type,
                                  const Mapping &mapping) const {
   constexpr int64_t kTiles = kPanelRows / kFragmentRows;

@@ -1,8 +1,8 @@
 //===- PanelWeights.h - Weights for the plan interpreter and compiled code ----------===//
 //
-// Compiled code reads packed panels, and the plan interpreter reads the numbers they represent. To make this
-// cheap for weights of any size, panel p of a weight is the generated panel p % kBasePanels: there are few
-// distinct numbers, and in memory the same pages are mapped repeatedly. Tiles for GPUs hold the same numbers.
+// Compiled code reads packed panels, and the plan interpreter reads the numbers that they represent. Panel p of a
+// weight is the generated panel p % kBasePanels. This makes weights of any size cheap: there are few distinct numbers,
+// and the same pages of memory are mapped repeatedly. Tiles for GPUs hold the same numbers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,8 +20,8 @@ public:
   Result<void> row(lm::WeightOp weight, int64_t index, std::span<float> out) override;
   Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
 
-  /// The weight as an engine holds it in its type's layout (runtime/formats/PanelLayout.h, FragmentLayout.h),
-  /// valid for the lifetime of this object. `values` are its explicit numbers, if it has any. Null if the
+  /// Returns the weight in its type's layout, as an engine stores it (runtime/formats/PanelLayout.h, FragmentLayout.h).
+  /// It is valid for the lifetime of this object. `values` are its explicit numbers, if it has any. Returns null if the
   /// system provides no memory.
   const void *packed(llvm::StringRef name, lm::WeightType type, llvm::ArrayRef<float> values);
 

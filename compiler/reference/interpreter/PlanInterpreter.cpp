@@ -160,7 +160,7 @@ Result<void> PlanInterpreterImpl::runLaunch(plan::LaunchOp op, plan::StepOp step
   return done;
 }
 
-/// Checks the counts that a kernel declares: generators omit code for other counts.
+/// Checks that the step's count is one that the kernel declares, because generators omit code for other counts.
 void PlanInterpreterImpl::checkCounts(plan::LaunchOp op, const plan::StepCounts &counts) {
   auto fn = cast<kernel::FuncOp>(symbols.lookup(op.getKernelAttr().getAttr()));
   const bool perRow = fn.launch().isPerRow();
@@ -225,7 +225,7 @@ StepResult PlanInterpreterImpl::fetch(const Batch &batch, Mode mode) {
   return result;
 }
 
-/// Fetches the outputs that a step has in addition to logits.
+/// Reads the other outputs of a step that outputs logits, and checks the maxima.
 void PlanInterpreterImpl::fetchBeside(const Matrix &logits) {
   auto typeOf = [&](int64_t n, RowKind kind) {
     return ActivationType::get(module.getContext(), n, kind);
@@ -255,8 +255,8 @@ void PlanInterpreterImpl::fetchBeside(const Matrix &logits) {
   }
 }
 
-/// Checks or clears keys and sums after a step: they are 0 between steps. On a GPU the launches reset them,
-/// except in steps that output logits; then, and on CPUs, the host clears the keys (CpuExecutor.cpp,
+/// Checks or clears keys and sums after a step. They must be 0 between steps. On a GPU, the launches reset them, except
+/// in steps that output logits. In such steps, and on CPUs, the host clears the keys (CpuExecutor.cpp,
 /// CudaExecutor.cpp).
 void PlanInterpreterImpl::leaveKeys(Mode mode) {
   for (int64_t buffer : zeros) {

@@ -1,9 +1,9 @@
 //===- PlanInterpreter.h - The plan interpreter: simple and slow ----------===//
 //
-// Defines the meaning of kernel and plan, without regard for speed: launch after launch over arenas whose
-// buffers are at the offsets that packing chose, every op in f32 or f64, rounded when memory is written. It
-// shares no code with the generators. The accesses of a launch are observed (Memory.h) and checked against
-// the effects that its op declares.
+// The plan interpreter defines the meaning of kernel and plan, without regard for speed. It runs launch after launch
+// over arenas, in which buffers are at the offsets that the planning passes chose. It computes every op in f32 or f64,
+// and rounds when it writes memory. It shares no code with the code generators. The accesses of a launch are recorded
+// (Memory.h) and checked against the effects that its op declares.
 //
 //   auto interpreter = PlanInterpreter::create(module, weights, {.tokens = 16, .rows = 4});
 //   auto found = (*interpreter)->step({.ids = {1, 2, 3}, …}, plan::Mode::Logits);
@@ -34,7 +34,7 @@ namespace ingot::reference::interpreter {
 /// The effects of a launch's kernel on its operands.
 using Effects = std::function<llvm::SmallVector<kernel::OperandEffect>(plan::LaunchOp)>;
 
-/// Is called before and after the plan interpreter runs a launch, with the arenas at that time.
+/// An observer that the plan interpreter calls before and after each launch, with the arenas at that time.
 class LaunchObserver {
 public:
   virtual ~LaunchObserver() = default;
@@ -46,20 +46,20 @@ public:
 
 struct InterpreterOptions {
   int64_t tokens = 16, rows = 8; ///< upper bounds for a step
-  /// If false, rows and pools keep f32 whatever their encoding: this leaves only what launches are wired to
-  /// compute.
+  /// If false, rows and pools hold f32 values, whatever their encoding. The result then shows only whether launches are
+  /// connected correctly.
   bool rounds = true;
   /// Layers whose steps run, by number; empty: all.
   std::vector<int64_t> layers;
-  /// Numbers of states, by symbol, if they differ from the order in the plan: a generated past depends on
-  /// them.
+  /// Numbers of states, by symbol, if they differ from the order in the plan. A generated past depends on these
+  /// numbers.
   std::map<std::string, int64_t> states;
-  bool keepsRows = false; ///< rows that launches write, except tables, stay in their trace
-  Effects effects;        ///< empty: those that the kernels' ops declare
+  bool keepsRows = false; ///< whether the trace keeps the rows that launches write, except tables
+  Effects effects;        ///< empty: the effects that the kernels' ops declare
   LaunchObserver *observer = nullptr; ///< must outlive the interpreter
 };
 
-/// The output of one launch, to be compared with another program's.
+/// The output of one launch, for comparison with the same launch of another program.
 struct Written {
   std::string launch; ///< "@norm_0 of layer 3"
   uint64_t numbers;   ///< a hash of the numbers, in the order of writing
@@ -81,10 +81,10 @@ public:
   create(mlir::ModuleOp module, WeightProvider &weights, InterpreterOptions options = {});
   virtual ~PlanInterpreter() = default;
 
-  /// As KvState::pretendPast; must be called before the first step.
+  /// Does the same as KvState::pretendPast. It must be called before the first step.
   virtual void pretendPast(int64_t sequence, int64_t length, uint64_t seed) = 0;
-  /// Runs the entry point "generate" in one of its modes. Specialisations are chosen as for a step of `asIf`
-  /// tokens and logits rows if the step has fewer: as the graph of a larger step would run it.
+  /// Runs the entry point "generate" in one of its modes. If the step has fewer than `asIf` tokens or logits rows,
+  /// specialisations are chosen as for `asIf` of them. The CUDA graph of a larger step would run the step in this way.
   virtual Result<StepResult> step(const Step &step, plan::Mode mode, int64_t asIf = 1) = 0;
   /// Number of launches so far.
   virtual int64_t launches() const = 0;
@@ -92,8 +92,8 @@ public:
   virtual const std::vector<Written> &trace() const = 0;
 };
 
-/// The id that the plan interpreter draws from a row of logits: it matches no sampler, but depends only on
-/// these logits.
+/// Returns the id that the plan interpreter draws from a row of logits. No sampler draws the same ids, but the id
+/// depends only on the logits and the position.
 int32_t drawnId(std::span<const float> logits, int64_t position);
 
 } // namespace ingot::reference::interpreter

@@ -66,7 +66,7 @@ void PoolMemory::append(int64_t slot, kernel::KvPoolType type, int64_t sequence,
 
 Matrix PoolMemory::attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
                           AttentionParameters parameters) {
-  // Over an int8 pool both products use integers.
+  // With an int8 pool, both matrix products of attention use integers.
   parameters.weightsInBytes = rounds && type.getFormat() == KvFormat::Int8;
   if (parameters.weightsInBytes)
     for (auto width = size_t(type.getHeadDim()), at = size_t(0); at < q.values.size(); at += width)

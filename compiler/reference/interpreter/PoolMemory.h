@@ -1,9 +1,9 @@
 //===- PoolMemory.h - States of sequences in the plan interpreter -----------===//
 //
-// All of the plan interpreter's state handling is here: the pool of a state holds a KvState, rounded to the
-// pool's format on writing. Accesses to positions are observed like those to arena bytes (Memory.h): a read
-// of a position that a launch without a barrier in between writes is reported, and so is a read of an
-// unwritten position.
+// This class implements the states of the plan interpreter. The pool of a state is a KvState, whose numbers are rounded
+// to the pool's format when they are written. Accesses to positions are recorded like accesses to bytes of an arena
+// (Memory.h). It is an error if two accesses conflict and may run concurrently, because there is no barrier between
+// their launches. It is also an error to read a position that was never written.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,14 +18,14 @@ public:
   PoolMemory(bool rounds, Timeline &timeline, Findings &findings)
       : rounds(rounds), timeline(timeline), findings(findings) {}
 
-  /// As KvState::pretendPast, for all pools.
+  /// Does the same as KvState::pretendPast, for all pools.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 
   /// Writes one position of state number `slot`; `item` is the launch's work item.
   void append(int64_t slot, kernel::KvPoolType type, int64_t sequence, int64_t position,
               std::span<const float> k, std::span<const float> v, int64_t item);
-  /// Over int8, queries are rounded like K, and the weights of positions to bytes
-  /// (codegen/cpu/AttentionInt8.h).
+  /// Computes attention. If the pool is int8, queries are rounded like K, and the weights of positions are rounded to
+  /// bytes (codegen/cpu/AttentionInt8.h).
   Matrix attend(int64_t slot, kernel::KvPoolType type, Matrix q, const Batch &batch,
                 AttentionParameters parameters);
 

@@ -40,7 +40,7 @@ static float maximum(float a, float b) {
   return std::isnan(a) || std::isnan(b) ? NAN : a > b ? a : b;
 }
 
-/// The value of one op; empty if the op is unknown.
+/// Computes the value of one op. Returns an empty row if the op is unknown.
 static Row compute(Operation *op, const llvm::DenseMap<Value, Row> &rows, int64_t n) {
   auto at = [&](unsigned i) -> const Row & { return rows.find(op->getOperand(i))->second; };
   return llvm::TypeSwitch<Operation *, Row>(op)

@@ -10,8 +10,9 @@
 
 namespace ingot::reference::interpreter {
 
-/// The values that the region yields for a row: `arguments` are the elements of its operands, `n` values
-/// each. f32, one rounding per op; exp, tanh and erf through f64. An unknown op is E0889, which names the op.
+/// Returns the values that the region yields for a row. `arguments` are the elements of its operands, `n` values each.
+/// The arithmetic is f32 with one rounding per op; exp, tanh and erf are computed in f64. Errors: E0889: an unknown op,
+/// which the error names.
 Result<std::vector<std::vector<float>>>
 evaluate(mlir::Region &region, std::vector<std::vector<float>> arguments, int64_t n);
 

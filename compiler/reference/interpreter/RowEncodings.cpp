@@ -27,7 +27,7 @@ template <typename T> static T get(const std::byte *at) {
   return value;
 }
 
-/// Writes one plane of 32 codes; `scaledSum` covers `sumBefore` + the codes.
+/// Writes one plane of 32 codes. The row's scaled sum includes `sumBefore` in addition to the codes.
 static void putGroup(const Q8Row &layout, std::byte *row, int64_t group, const int8_t *codes,
                      float scale, int64_t sumBefore) {
   int32_t sum = 0, half[2] = {};

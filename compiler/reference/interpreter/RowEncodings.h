@@ -1,7 +1,7 @@
 //===- RowEncodings.h - Encodings of rows of activations ------------------===//
 //
-// The plan interpreter computes in f32 and rounds on writing. This is a second implementation of the
-// encodings of runtime/formats/PanelLayout.h and FragmentLayout.h, independent of the generators.
+// The plan interpreter computes in f32 and rounds when it writes memory. This file is a second implementation of the
+// encodings of runtime/formats/PanelLayout.h and FragmentLayout.h, independent of the code generators.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,8 +20,8 @@ void encodeRow(kernel::ActivationType type, std::span<const float> values, std::
 /// Reads the n numbers of a row.
 void decodeRow(kernel::ActivationType type, const std::byte *row, std::span<float> values);
 
-/// The encoding of `keys`: larger logits have larger keys, and of equal logits the lowest index has the
-/// largest key; NaN is 0 (codegen/cuda/device/sample.cuh).
+/// Returns the key of a logit (RowKind::Key). Larger logits have larger keys. Among equal logits, the lowest index has
+/// the largest key. The key of NaN is 0 (codegen/cuda/device/sample.cuh).
 uint64_t keyOf(float logit, int64_t index);
 int32_t idOf(uint64_t key);
 

@@ -29,7 +29,7 @@ Result<void> interpreter::run(Launch &launch, kernel::RowwiseOp op) {
   if (!columns)
     return std::move(columns.error());
   for (int64_t unit = 0; unit < units; ++unit) {
-    // For pairs, the routes give the location of the row.
+    // If the units are pairs of tokens and experts, the routes define the row of each pair.
     const int64_t to = op.ordersByExpert() ? routes.row[size_t(unit)] : unit;
     const int64_t row = op.getGather()    ? launch.batch.logitsRows[size_t(unit)]
                         : op.dispatches() ? routes.token[size_t(to)]
@@ -43,7 +43,7 @@ Result<void> interpreter::run(Launch &launch, kernel::RowwiseOp op) {
                                    op.getRoutes() ? Items::every() : launch.consumersOf(op, unit));
       if (!values)
         return std::move(values.error());
-      if (values->size() == 1) // a row of one value
+      if (values->size() == 1) // repeat the value of a row that has only one
         values->resize(size_t(op.width()), values->front());
       if (!order.empty())
         *values = permuted(*values, order);
@@ -62,7 +62,7 @@ Result<void> interpreter::run(Launch &launch, kernel::RowwiseOp op) {
   return {};
 }
 
-/// Steps of few tokens skip this launch, and the norm that writes its rows.
+/// Writes the fp8 rows. Steps of few tokens skip this launch.
 Result<void> interpreter::run(Launch &launch, kernel::Fp8RowsOp op) {
   const int64_t units = launch.units(op.isPerRow()) * int64_t(op.getRowsOfToken());
   for (int64_t unit = 0; unit < units; ++unit)

@@ -1,7 +1,7 @@
 //===- WeightReader.h - A packed weight, one number at a time ---------------===//
 //
-// Written from WeightPlace.h and the comments of NumericFormat.h, not from packers or kernels, so both can be
-// checked against it.
+// This class was written from WeightPlace.h and the comments of NumericFormat.h, not from packers or kernels. Packers
+// and kernels can therefore be checked against it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
