@@ -166,8 +166,8 @@ bool areSame(CheckpointBuilder &one, CheckpointBuilder &other) {
   });
 }
 
-/// The reason why an index next to model.safetensors does not describe it; empty if the index does, or if it
-/// describes another model (E0291).
+/// Returns the reason why the index next to model.safetensors is ignored, or an empty string if it lists
+/// model.safetensors itself. Errors: E0291: the index describes another model.
 Result<std::string> whyIndexIsPassedOver(Folder &folder) {
   const Result<SafetensorsIndex> index = readIndex(folder, kIndex);
   if (!index)
@@ -192,7 +192,7 @@ Result<std::string> whyIndexIsPassedOver(Folder &folder) {
                      wholePath(folder.pathOf(kIndex))));
 }
 
-/// The common steps after all weights are listed.
+/// Does the steps that all folders have in common, after the weights are listed.
 Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed hashed) {
   if (Result<void> read = readQuantized(builder); !read)
     return read.error();
@@ -202,9 +202,9 @@ Opened finishFolder(const Folder &folder, CheckpointBuilder &builder, Hashed has
   return builder.finish(hashOf(folder.opened(), hashed));
 }
 
-/// The GGUF models of a folder; a split model counts as its first part. Projectors, adapters and vocabularies
-/// are offered only if there is nothing else, and so are files that are GGUF only by name: opening them
-/// reports what they are.
+/// Returns the GGUF models of a folder. For a split model, it returns the first part. If there is no model, it returns
+/// one file that is a projector, an adapter or a vocabulary, or that is GGUF only by name. Opening that file then
+/// reports what it is.
 std::vector<std::string> ggufModels(const std::string &path) {
   std::set<std::string> models, others, byName;
   std::error_code ignored;
@@ -248,7 +248,7 @@ Error adapterFolder(const std::string &path, size_t entries) {
                 "save_pretrained()");
 }
 
-/// The error for a folder without the expected weights, with advice based on its contents.
+/// Returns the error for a folder without the expected weights, with advice that depends on the folder's contents.
 Error noModel(const Folder &folder, const std::string &path) {
   size_t entries = 0;
   bool pickled = false;
@@ -300,8 +300,8 @@ Opened openSingle(Folder folder, const std::string &weights, std::string name, H
   return finishFolder(folder, builder, hashed);
 }
 
-/// The only safetensors file of a folder, under a name other than model.safetensors, as early GPTQ programs
-/// wrote it; empty if there is none, or several. Adapters, shards and Mistral's own files do not count.
+/// Returns the only safetensors file of a folder that has no model.safetensors, as early GPTQ programs wrote it.
+/// Returns an empty string if there are none or several. Adapters, shards and Mistral's own files do not count.
 std::string onlySafetensors(const std::string &path) {
   std::string only;
   std::error_code ignored;
@@ -378,7 +378,7 @@ Opened openSafetensors(const fs::path &path, Hashed hashed) {
   return openSingle(folder, name, path.stem().string(), hashed);
 }
 
-/// Opens only a configuration: shapes without weights (--weights random, --weights seed).
+/// Opens only a configuration, which has shapes but no weights (--weights random, --weights seed).
 Opened openConfig(const fs::path &path, Hashed hashed) {
   Folder folder(folderOf(path));
   std::string name = path.filename().string();
@@ -417,8 +417,8 @@ Opened openCheckpoint(const std::string &path, Hashed hashed) {
                   "check the path and its permissions");
   if (fs::is_directory(status))
     return openFolder(path, hashed);
-  // The name decides if the first bytes are inconclusive; the reader then reports what is wrong with the
-  // file.
+  // If the first bytes do not show the kind of the file, its name decides. The reader of that kind then reports what is
+  // wrong with the file.
   const FileKind kind = fileKind(path);
   const auto is = [&](FileKind wanted, std::string_view ending) {
     return kind == wanted || (kind == FileKind::Other && path.ends_with(ending));

@@ -18,7 +18,7 @@ float f16ToF32(uint16_t bits) {
     return std::bit_cast<float>(sign | 0x7F800000 | (magnitude & 0x3FF) << 13);
   if (magnitude >= 0x0400) // normal: re-bias the exponent from 15 to 127
     return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
-  // Denormal or zero: the mantissa counts units of 2^-24, exact in f32.
+  // Denormal or zero: the mantissa is a multiple of 2^-24, which f32 represents exactly.
   float value = static_cast<float>(magnitude) * 0x1p-24f;
   return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
 }
@@ -52,9 +52,9 @@ void addFifthBits(uint32_t qh, uint8_t *q) {
     q[j] |= static_cast<uint8_t>((qh >> j & 1) << 4);
 }
 
-/// Unpacks the twelve bytes of Q4_K and Q5_K: eight 6-bit scales and eight 6-bit minima. Bytes 0-3 and 4-7
-/// hold the first four of each and, in their upper two bits, the upper bits of the last four, whose low
-/// nibbles are in bytes 8-11.
+/// Unpacks the twelve bytes of Q4_K and Q5_K: eight 6-bit scales and eight 6-bit minima. The lower six bits of bytes
+/// 0-3 are the first four scales, and those of bytes 4-7 are the first four minima. The upper two bits of these bytes
+/// are the upper bits of the last four scales and minima, whose low nibbles are in bytes 8-11.
 void unpackSubScales(const uint8_t *sc, BlockParts &parts) {
   for (int j = 0; j < 4; ++j) {
     parts.s[j] = sc[j] & 0x3F;
@@ -101,7 +101,8 @@ void unpackQ2K(const uint8_t *block, BlockParts &parts) {
   }
 }
 
-/// Sixteen 6-bit scales: low nibbles in bytes 0-7 (low first), upper two bits in bytes 8-11.
+/// Unpacks the codes and the sixteen 6-bit scales of Q3_K. The low nibbles of the scales are in bytes 0-7 (low first),
+/// and their upper two bits are in bytes 8-11.
 void unpackQ3K(const uint8_t *block, BlockParts &parts) {
   const uint8_t *sc = block + 96;
   unpackPairs256(block + 32, parts.q);
@@ -113,8 +114,8 @@ void unpackQ3K(const uint8_t *block, BlockParts &parts) {
   }
 }
 
-/// Unpacks `Bytes` bytes of `Each` base-3 digits, stored as fractions: the first digit is the integer part of
-/// three times byte / 256.
+/// Unpacks `Bytes` bytes of `Each` base-3 digits. A byte stores its digits as a fraction: the first digit is the
+/// integer part of 3 * byte / 256.
 template <int Bytes, int Each> void unpackTrits(const uint8_t *from, uint8_t *q) {
   for (int i = 0; i < Bytes; ++i) {
     uint8_t rest = from[i];

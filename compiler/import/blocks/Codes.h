@@ -1,9 +1,8 @@
 //===- Codes.h - Stored blocks and their lossless decoding ----------------===//
 //
-// GGUF packs a block of 32 or 256 weights in ways that suit ggml's kernels. Our packer needs the unsigned
-// codes in natural K order, the scales as stored, and the integer sub-scales. `unpackBlock` returns exactly
-// those, so that a repacked weight has the same value bit for bit; NumericFormat.h has the formulas that turn
-// them into numbers.
+// GGUF packs a block of 32 or 256 weights in ways that suit ggml's kernels. Our packer needs the unsigned codes in
+// natural K order, the scales as stored, and the integer sub-scales. `unpackBlock` returns exactly these, so a repacked
+// weight has the same value bit for bit. NumericFormat.h has the formulas that turn them into numbers.
 //
 //   Q4_0  d  qs[16]                      byte j: q[j] low nibble, q[16+j] high
 //   Q4_1  d m qs[16]                     the same
@@ -26,8 +25,8 @@
 //
 // (d, m, dmin: f16; sc: eight 6-bit scales and eight 6-bit minima interleaved.)
 //
-// Other containers keep codes, scales and zero points in separate tensors with orders of their own. Their
-// readers (GroupedInts.h) convert them to the following blocks, which this project defines:
+// Other containers store codes, scales and zero points in separate tensors, each in its own order. Their readers
+// (GroupedInts.h) convert them to the following blocks, which this project defines:
 //
 //   Int4…, Int8…  d z qs                 d: as NumericFormat::scale; z: a byte, with hasZeros; codes in
 //                                        order of K, the low nibble first
@@ -36,7 +35,7 @@
 //   NVFP4                d s[16] qs[128]      d: f32; s: E4M3; codes in order of K, the low nibble first
 //   NF4, FP4             d qs[32]             d: f32, 1 / 123.26 or 1 / 120 of a block's largest magnitude
 //
-// Only these may end inside a block: the rest of the last block is padding.
+// Only rows of these blocks may end inside a block. The rest of the last block is then padding.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -49,7 +48,7 @@ namespace ingot::import {
 
 /// The components of one stored block, named as in NumericFormat's formulas.
 struct BlockParts {
-  uint8_t q[256]; ///< codes, natural K order; q8_0 as w + 128; storedBlockValues() are set
+  uint8_t q[256]; ///< storedBlockValues() codes in natural K order; q8_0 as w + 128
   float d;        ///< exactly as stored
   float m;        ///< m (affine) or dmin (super-affine); 0 without a minimum
   int16_t s[16];  ///< sub-scales, signed in formats without a minimum; NVFP4: E4M3 bits
@@ -73,7 +72,7 @@ struct StoredBlock {
   }
 };
 
-/// Null for floats and fp8, whose blocks are single values.
+/// Returns the layout of a format's blocks. Returns null for floats and fp8, whose blocks are single values.
 const StoredBlock *storedBlock(WeightFormat format);
 
 /// Number of K values in a stored block (1 for floats and fp8), and its size in bytes.

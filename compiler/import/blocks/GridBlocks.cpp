@@ -23,7 +23,7 @@ template <int Count> void putEntry(uint16_t entry, int signs, uint8_t *q) {
         static_cast<uint8_t>((entry >> (kBits * i) & ((1 << kBits) - 1)) | (signs >> i & 1) << 3);
 }
 
-/// Adds the eighth sign to seven.
+/// Returns eight sign bits, of which the lower seven are given.
 int signsOf(uint32_t seven) {
   seven &= 127;
   return static_cast<int>(seven | static_cast<uint32_t>(std::popcount(seven) & 1) << 7);

@@ -1,9 +1,9 @@
 //===- GridBlocks.h - Blocks whose values come from grids -------------------===//
 //
-// IQ1, IQ2 and IQ3 of GGUF store neither numbers nor codes: an index selects an entry of eight numbers (IQ3:
-// four) in a grid (runtime/formats/Grids.h), and signs are stored separately. There are only a few distinct
-// numbers, so each becomes a code of four bits (NumericFormat.cpp): its place in the table, plus 8 for the
-// sign. Per 256 values:
+// IQ1, IQ2 and IQ3 of GGUF store neither numbers nor codes. An index selects an entry of eight numbers (IQ3: four) in a
+// grid (runtime/formats/Grids.h), and signs are stored separately. A grid has only a few distinct numbers, so each
+// number becomes a code of four bits: its place in the table of these numbers (NumericFormat.cpp), plus 8 if it is
+// negative. Per 256 values:
 //
 //   IQ2_XXS  d 8 x (idx[4] u32)          u32: four times 7 bits of signs, 4 bits s
 //   IQ2_XS   d qs[32 x u16] sc[8]        u16: 9 bits index, 7 of signs; sc: 4 bits s for each 16
@@ -13,9 +13,8 @@
 //   IQ1_S    d qs[32] qh[8 x u16]        u16: four times bits 8-10 of the index, 3 bits s, the sign of delta
 //   IQ1_M    qs[32] qh[16] sc[4 x u16]   qh: bits 8-10 and the sign, twice; sc: four times 3 bits s, 4 bits of d
 //
-// Seven sign bits determine the eighth, because the number of negative signs is even. A sub-scale is 2 s + 1,
-// and the fraction that belongs to it (1/8 for IQ2 and IQ1, 1/4 for IQ3_XXS) is part of d, which therefore is
-// f32.
+// Seven sign bits determine the eighth, because the number of negative signs is even. A sub-scale is 2 s + 1, times a
+// fraction (1/8 for IQ2 and IQ1, 1/4 for IQ3_XXS). The fraction becomes part of d, which is therefore f32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,8 +22,8 @@
 
 namespace ingot::import {
 
-// Implementations of StoredBlock::unpack. They finish `d`, which is the stored f16 on entry (IQ1_M: they set
-// it).
+// Implementations of StoredBlock::unpack. On entry, `d` is the stored f16, which they multiply by the fraction. IQ1_M
+// has no such f16, so its function sets `d`.
 void unpackIQ2XXS(const uint8_t *block, BlockParts &parts);
 void unpackIQ2XS(const uint8_t *block, BlockParts &parts);
 void unpackIQ2S(const uint8_t *block, BlockParts &parts);

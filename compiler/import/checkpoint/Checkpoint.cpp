@@ -91,7 +91,7 @@ Error wrongType(std::string_view key, const MetaValue &value, const char *expect
                 "correct the value, or convert the checkpoint again");
 }
 
-/// The key's value; null for a missing key and for JSON null, which is equivalent.
+/// Returns the key's value, or null if the key is missing or its value is JSON null, which means the same.
 const MetaValue *lookUp(const Checkpoint &checkpoint, std::string_view key) {
   auto entry = checkpoint.metadata.find(key);
   if (entry == checkpoint.metadata.end() || std::holds_alternative<std::monostate>(entry->second))

@@ -1,9 +1,9 @@
 //===- Checkpoint.h - A model as read from disk ---------------------------===//
 //
-// The common view of GGUF files and safetensors folders: tensors by name, metadata by key, and text
-// artefacts. Reading checks counts, sizes and offsets against the actual bytes before anything is allocated.
-// Afterwards every `Tensor::data` either lies inside a live mapping, or is empty and its rows are made on
-// demand (quantised safetensors: Quantized.h).
+// A Checkpoint is the common view of GGUF files and safetensors folders: tensors by name, metadata by key, and text
+// artefacts. The readers check counts, sizes and offsets against the actual bytes before anything is allocated.
+// Afterwards every `Tensor::data` either lies inside a live mapping, or is empty. If it is empty, the tensor's rows are
+// made on demand (quantised safetensors: Quantized.h).
 //
 // This file does not use LLVM, because the fuzzers build it.
 //===----------------------------------------------------------------------===//
@@ -34,28 +34,28 @@ public:
   /// Writes `count` rows, starting at `first`, encoded as the tensor's format stores them
   /// (Codes.h).
   virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
-  /// Index in the tensor of the first value in these rows whose scale is NaN or infinite; -1 if there is
+  /// Returns the index in the tensor of the first value in these rows whose scale is NaN or infinite, or -1 if there is
   /// none.
   virtual int64_t firstNotFinite(int64_t first, int64_t count) const = 0;
 };
 
 struct Tensor {
   std::string name;
-  WeightFormat format;        ///< numeric format; the packing is the container's (Dequantize.h)
+  WeightFormat format;        ///< numeric format; Codes.h has the packing
   std::vector<int64_t> shape; ///< outermost first: a matrix is [rows n][columns k]
   std::span<const std::byte> data;
-  /// fp8 formats only: 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128) (fp8_block128) numbers; for a
-  /// stack this many per matrix, but a single one may serve a whole fp8_tensor stack.
+  /// The scales of an fp8 tensor, else empty. A matrix has 1 (fp8_tensor), n (fp8), or ceil(n/128) x ceil(k/128)
+  /// (fp8_block128) scales. A stack has this many for each matrix, except that an fp8_tensor stack may have only one.
   std::span<const float> scales = {};
   std::shared_ptr<const BlockMaker> maker = nullptr; ///< replaces data if set
 
   int64_t elements() const;
   uint64_t bytes() const; ///< of all rows, as the format stores them
-  /// For an fp8 tensor: the factor of value (row, k).
+  /// Returns the scale of value (row, k) of an fp8 tensor.
   float scale(int64_t row, int64_t k) const;
 };
 
-/// A tensor of a type that no weight has, without its bytes: older files store masks this way.
+/// A tensor of a type that no weight has, without its bytes. Older files contain masks of such types.
 struct UnreadTensor {
   std::string name;
   std::string_view type; ///< "BOOL"
@@ -68,7 +68,7 @@ struct LeftOut {
   uint64_t bytes;
 };
 
-/// "vision tower left out: 0.4 GB, 312 tensors"
+/// Returns "vision tower left out: 0.4 GB, 312 tensors".
 std::string describe(const LeftOut &part);
 
 /// A metadata value: a GGUF key or a config.json field. Integers are i64 (a u64 beyond that range is
@@ -91,8 +91,8 @@ struct NamedTemplate {
 struct TextFiles {
   std::string tokenizerJson, tokenizerConfigJson, specialTokensMapJson, addedTokensJson,
       generationConfigJson;
-  /// Read only if there is no tokenizer.json, which can be generated from them. tokenizerModel may hold any
-  /// bytes.
+  /// Files from which a tokenizer.json can be generated. They are read only if there is none. tokenizerModel may hold
+  /// any bytes.
   std::string vocabJson, tokenizerModel, mergesTxt, tekkenJson;
   std::vector<NamedTemplate> chatTemplates; ///< names are unique
 };
@@ -102,19 +102,19 @@ class MappedFile;
 class Checkpoint {
 public:
   Container container;
-  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM"); for a wrapper, that of its text
-  /// model (Wrapper.h).
+  /// general.architecture ("llama") or architectures[0] ("LlamaForCausalLM"). For a wrapper, it is the architecture of
+  /// the text model (Wrapper.h).
   std::string architecture;
   /// general.name, or the stem of the folder's or file's name.
   std::string name;
   Metadata metadata;
   std::vector<Tensor> tensors; ///< sorted by name; unique
-  /// Blocks that predict tokens after the next one (DraftBlocks.h); not layers of the model.
+  /// Tensors of blocks that predict tokens after the next one (DraftBlocks.h). They are not layers of the model.
   std::vector<Tensor> draftBlocks;
-  /// For reports: tensors of the files that are neither in `tensors` nor in `draftBlocks` (Wrapper.h), and the
-  /// draft blocks.
+  /// The parts of the files that are not in `tensors`, for reports. They include the draft blocks, and the tensors that
+  /// are not in `draftBlocks` either (Wrapper.h).
   std::vector<LeftOut> leftOut;
-  /// Further remarks for the user: weights that differ slightly from those in the files.
+  /// Further remarks for the user, for example about weights that differ slightly from those in the files.
   std::vector<std::string> notes;
   /// Tensors that the family must declare unneeded (E0218 otherwise), sorted by name.
   std::vector<UnreadTensor> unread;
@@ -146,8 +146,8 @@ public:
 
   /// Marks keys as known and harmless (a trailing '*' matches any rest).
   void ignore(std::string_view pattern) const;
-  /// Keys that were neither used nor ignored: a family must refuse them (ignoring them silently is a bug), or
-  /// declare that they change nothing.
+  /// Returns the keys that were neither used nor ignored. A family must refuse them or declare that they change
+  /// nothing. To ignore them silently is a bug.
   std::vector<std::string> unusedKeys() const;
   /// Records that a key, according to the family, does not affect this model. Does nothing if the key is
   /// missing, null or already used.

@@ -6,7 +6,7 @@
 
 namespace ingot::import {
 
-/// A tensor of a type that no weight has: possibly a part of a quantised weight (RawTensors.h).
+/// A tensor of a type that no weight has. It may be a part of a quantised weight (RawTensors.h).
 struct RawTensor {
   std::string name;
   std::string_view dtype; ///< as in the safetensors header: "I32"
@@ -14,8 +14,8 @@ struct RawTensor {
   std::span<const std::byte> data;
 };
 
-/// Collects what a container's reader finds. Names and keys are checked for duplicates here, once for all
-/// containers; `finish` sorts the tensors.
+/// Collects the keys and tensors that a container's reader finds. It checks names and keys for duplicates, in the same
+/// way for all containers. `finish` sorts the tensors.
 class CheckpointBuilder {
 public:
   explicit CheckpointBuilder(Container container);
@@ -23,7 +23,7 @@ public:
 
   /// Adds a metadata entry (E0214 if the key exists already).
   Result<void> addMetadata(std::string key, MetaValue value);
-  /// The entry read so far, or null.
+  /// Returns the value of a key that was already added, or null.
   const MetaValue *metadata(std::string_view key) const;
   /// Number of metadata entries.
   size_t keys() const { return checkpoint->metadata.size(); }
@@ -54,7 +54,7 @@ public:
   /// Adds a one-line remark for the user.
   void note(std::string text) { checkpoint->notes.push_back(std::move(text)); }
   void setLayerFormat(WeightFormat format) { checkpoint->layerFormat = format; }
-  /// Marks the configuration as a wrapper's: its towers and the modules that connect them are left out.
+  /// Marks the configuration as a wrapper's, so that towers and the modules that connect them are left out.
   void setWrapper() { wrapper = true; }
   bool isWrapper() const { return wrapper; }
   /// Marks the model as saved without its head.
@@ -71,7 +71,7 @@ public:
     checkpoint->files.push_back(std::move(file));
   }
 
-  /// Hands the checkpoint over; the builder is empty afterwards.
+  /// Returns the checkpoint. The builder is empty afterwards.
   std::shared_ptr<Checkpoint> finish(std::string contentHash);
 
 private:
@@ -81,7 +81,7 @@ private:
   std::vector<RawTensor> rawTensors;
 };
 
-/// The error for a tensor with `count` dimensions (E0215).
+/// Returns the error for a tensor with too many dimensions, `count` (E0215).
 Error tooManyDimensions(std::string_view tensorName, uint64_t count, int maxDims);
 
 /// Checks a shape and counts its elements: 1 to 8 dimensions, no zero extent, a product below 2^62 (E0215 to

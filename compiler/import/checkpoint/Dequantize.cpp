@@ -119,8 +119,8 @@ bool isPowerE8M0(uint8_t code) { return !isE8M0NaN(code); }
 bool isFiniteF32(uint32_t bits) { return (bits & 0x7F800000) != 0x7F800000; }
 bool isNumberE4M3(uint8_t code) { return !isE4M3NaN(code); }
 
-/// The index of the first of `count` elements, `stride` bytes apart, that fails the test; -1 if none does.
-/// Works in chunks so that the inner loop has no exit and vectorises.
+/// Tests `count` elements, which are `stride` bytes apart. Returns the index of the first one that fails, or -1 if none
+/// does. The function works in chunks, so that the inner loop has no exit and can be vectorised.
 template <typename Bits, typename Test>
 int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFinite) {
   constexpr int64_t kChunk = 4096;
@@ -138,7 +138,7 @@ int64_t firstBad(const std::byte *data, int64_t count, int64_t stride, Test isFi
   return -1;
 }
 
-/// `value`: the index of the value in the tensor.
+/// Returns the error for a value that is not finite. `value` is its index in the tensor.
 Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
   int64_t k = tensor.shape.back();
   return refuse(
@@ -150,7 +150,7 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
       "cannot answer");
 }
 
-/// Checks the stored blocks of some rows: codes are never NaN.
+/// Checks the scales in the stored blocks of some rows. Codes need no check, because they are never NaN.
 Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t first,
                          int64_t count) {
   const int64_t k = tensor.shape.back(), inRow = (k + block.values - 1) / block.values;

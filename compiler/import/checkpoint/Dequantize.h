@@ -1,8 +1,8 @@
 //===- Dequantize.h - Stored weights as f32: the reference arithmetic -----===//
 //
-// Defines the value of a weight: NumericFormat.h's formulas in f32, one rounding per written operation,
-// bit-exact with the `gguf` Python package (gguf.quants.dequantize). The plan interpreter, `exact` kernels
-// and `--quantize` all start from these numbers.
+// This file defines the value of a weight. It computes the formulas of NumericFormat.h in f32, with one rounding for
+// each operation that they contain. The results equal those of the `gguf` Python package (gguf.quants.dequantize) bit
+// for bit. The plan interpreter, `exact` kernels and `--quantize` all start from these numbers.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,31 +11,30 @@
 
 namespace ingot::import {
 
-/// Decodes one row in the file's packing to out.size() numbers. The two lengths must match (storedRowBytes);
-/// the error is E0207 otherwise. No alignment is needed. Not for fp8, whose scales are stored elsewhere.
+/// Decodes one row in the file's packing to out.size() numbers. The two lengths must match (storedRowBytes); the error
+/// is E0207 otherwise. No alignment is needed. fp8 rows are not supported, because their scales are stored elsewhere.
 Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte> row,
                            std::span<float> out);
 
 /// Decodes row `index` of a tensor, counted as in tensorRow. Supports fp8 formats as well.
 Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float> out);
 
-/// The numbers of an unpacked block (storedBlockValues(format) of them).
+/// Computes the storedBlockValues(format) numbers of an unpacked block.
 void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
 
-/// The bytes of row `index` along the last dimension; rows are counted over all outer dimensions. Not for a
-/// tensor whose rows are made on demand.
+/// Returns the bytes of row `index`. A row is along the last dimension, and rows are counted over all outer dimensions.
+/// The tensor's rows must not be made on demand.
 std::span<const std::byte> tensorRow(const Tensor &tensor, int64_t index);
 
-/// The bytes of `count` rows. Rows made on demand are written to `room`.
+/// Returns the bytes of `count` rows. Rows that are made on demand are written to `room`.
 std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64_t count,
                                       std::vector<std::byte> &room);
 
-/// Refuses a tensor with a NaN or infinite value or scale and names the first place (E0208; scales of fp8
-/// were checked when they were read). Makes one pass over the stored bytes (scales only for quantised
-/// formats) and allocates nothing.
+/// Refuses a tensor with a NaN or infinite value or scale and names its first place (E0208). It reads the stored bytes
+/// once, and of quantised formats only the scales. Scales of fp8 were already checked when they were read. It allocates
+/// nothing.
 Result<void> checkFinite(const Tensor &tensor);
-/// Checks only `count` rows starting at `first`, counted as in tensorRow (for a vector: its
-/// numbers).
+/// Checks only `count` rows starting at `first`, counted as in tensorRow. In a vector, its numbers are counted instead.
 Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count);
 
 } // namespace ingot::import

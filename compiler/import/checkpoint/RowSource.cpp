@@ -49,7 +49,7 @@ RowSource::RowSource(const Tensor &tensor) : width(columnsOf(tensor)) {
 
 Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   const bool stack = rows.matrix >= 0;
-  // For a stack without a matrix number, all matrices are meant, concatenated by rows.
+  // A reference to a stack without a matrix number means all matrices, concatenated by rows.
   if (tensor.shape.size() > (rows.transposed && !stack ? 2u : 3u) ||
       (stack && tensor.shape.size() != 3))
     return notHeld(rows, line("it has ", tensor.shape.size(), " dimensions"));
@@ -143,7 +143,7 @@ Result<RowSource> RowSource::find(const Checkpoint &checkpoint, std::span<const 
       numbers->shape = {tensor->elements()};
       tensor = source.flat.emplace_back(std::move(numbers)).get();
     }
-    if (rows.transposed && tensor->shape.size() == 1) { // one column; transposed, one row
+    if (rows.transposed && tensor->shape.size() == 1) { // make it a column, which becomes one row
       auto column = std::make_shared<Tensor>(*tensor);
       column->shape = {tensor->elements(), 1};
       tensor = source.flat.emplace_back(std::move(column)).get();

@@ -1,18 +1,17 @@
 //===- RowSource.h - A weight's rows, wherever they are stored -------------===//
 //
-// The one place that resolves a reference (RowOrder.h) to rows. Packers, the plan interpreter, the finiteness
-// check of scales and dequantisation all read through it, so they need not know that a weight is part of a
-// packed tensor. There are two ways to read, because a quantised row keeps its codes:
+// Only this class resolves a reference (RowOrder.h) to rows. Packers, the plan interpreter, the finiteness check of
+// scales and dequantisation all read through it, so their code does not depend on whether a weight is part of a larger
+// tensor. There are two ways to read, because a packer copies the codes of a quantised row:
 //
 //   stored(first, …)   rows as they are stored, to be copied
 //   read(first, out)   the same rows as f32
 //
-// Callers read blocks of 32 rows or so: rows of a quantised matrix may be made anew for each call
-// (BlockMaker), so that a whole matrix never resides in memory.
+// Callers read blocks of about 32 rows. Rows of a quantised matrix may be made anew for each call (BlockMaker), so that
+// a whole matrix is never in memory.
 //
-// Transposed tensors, which must be floats, support only `read`; `at` then returns the column in place of the
-// row. A transposed vector is one row. Weights that are multiplied by factors also support only `read`, in
-// f32.
+// Transposed tensors must be floats and support only `read`. For them, `at` returns the column instead of the row. A
+// transposed vector is one row. Weights that are multiplied by factors also support only `read`, in f32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,12 +23,12 @@
 
 namespace ingot::import {
 
-/// The unit that a reference counts: the rows of a tensor or, if the weight is a vector, the numbers of a
-/// tensor of any shape, in stored order (this is how the taps of a convolution [channels][taps] become
-/// [taps][channels]).
+/// The unit that a reference counts. It is the rows of a tensor. If the weight is a vector, it is the numbers of a
+/// tensor of any shape, in stored order. In this way, the taps of a convolution [channels][taps] become
+/// [taps][channels].
 enum class Unit { Rows, Numbers };
 
-/// A row in the file: `index` counts as in tensorRow.
+/// A row in the file. `index` is counted as in tensorRow.
 struct StoredRow {
   const Tensor *tensor;
   int64_t index;
@@ -39,8 +38,8 @@ class RowSource {
 public:
   /// All rows of a tensor, which must outlive the source.
   RowSource(const Tensor &tensor);
-  /// The rows of a weight, which the checkpoint must hold in one format and one width (E0852 otherwise), with
-  /// as many factors as the parts require. A vector's numbers are rows of one column. The checkpoint must
+  /// Returns the rows of a weight. The checkpoint must have them in one format and one width, and must have as many
+  /// factors as the parts require (E0852 otherwise). A vector's numbers are rows of one column. The checkpoint must
   /// outlive the source.
   static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts,
                                 Unit unit = Unit::Rows);
@@ -51,14 +50,14 @@ public:
   int64_t columns() const { return width; }
 
   StoredRow at(int64_t n) const;
-  /// Calls `call` for rows `first`, first + 1, … as they are stored, with the row's number (0 to count - 1),
-  /// its place, and its bytes, which are valid only during the call. Not for a transposed tensor.
+  /// Calls `call` for rows `first`, first + 1, … as they are stored, with the row's number (0 to count - 1), its place,
+  /// and its bytes, which are valid only during the call. Transposed tensors are not supported.
   void
   stored(int64_t first, int64_t count,
          const std::function<void(int64_t, StoredRow, std::span<const std::byte>)> &call) const;
-  /// Reads rows `first`, first + 1, … as f32: as many as fill `out`.
+  /// Reads rows `first`, first + 1, … as f32 until `out` is full.
   Result<void> read(int64_t first, std::span<float> out) const;
-  /// Like checkFinite of a tensor, but only for these rows, or for the whole of a transposed tensor.
+  /// Does the same as checkFinite of a tensor, but only for these rows. Transposed tensors are checked as a whole.
   Result<void> checkFinite() const;
 
 private:
@@ -91,8 +90,8 @@ private:
 /// Whether two tensors have the same stored rows.
 bool sameRows(const Tensor &a, const Tensor &b);
 
-/// Number of rows of a tensor, as references count them: the numbers of a vector, otherwise the product of
-/// all dimensions but the last.
+/// Returns the number of rows of a tensor, as references count them. For a vector, it is the number of its numbers,
+/// otherwise the product of all dimensions but the last.
 int64_t rowsOf(const Tensor &tensor, Unit unit = Unit::Rows);
 
 } // namespace ingot::import

@@ -1,7 +1,8 @@
 //===- ChatTemplate.cpp - One field of tokenizer_config.json --------------===//
 //
-// Uses on-demand parsing rather than a DOM: nearly every tokenizer_config.json has "model_max_length":
-// 1000000000000000019884624838656, which no 64-bit parser accepts, and this code never looks at it.
+// This file uses simdjson's on-demand parser rather than its DOM. Nearly every tokenizer_config.json has
+// "model_max_length": 1000000000000000019884624838656, which is beyond 64 bits, so the DOM parser refuses it. The
+// on-demand parser does not parse values that this code does not read.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/config/ChatTemplate.h"
 #include "compiler/import/error/ImportErrors.h"

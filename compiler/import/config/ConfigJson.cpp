@@ -20,8 +20,8 @@ Error outOfRange(const std::string &key, uint64_t value) {
                 line(value, " is beyond 9223372036854775807"), "correct config.json");
 }
 
-/// The kind that all elements share: INT64 and DOUBLE combine to DOUBLE; NULL_VALUE if there is no common
-/// kind.
+/// Returns the kind that all elements share, or NULL_VALUE if there is no common kind. INT64 and DOUBLE together are
+/// DOUBLE.
 element_type commonKind(simdjson::dom::array array) {
   bool first = true;
   element_type kind = element_type::INT64; // also for an empty array
@@ -145,8 +145,8 @@ Result<void> Flattener::value(const std::string &key, element found) {
 
 } // namespace
 
-/// Quotes the numbers that Python writes but JSON does not have (especially in time_step_limit). They become
-/// strings, which is harmless for keys without effect and an error for keys that are read as numbers.
+/// Quotes the numbers that Python writes but that JSON does not have, such as Infinity in time_step_limit. They become
+/// strings. This is harmless for keys without effect, and causes an error for keys that are read as numbers.
 static std::string withoutPythonNumbers(std::string_view json) {
   std::string text;
   bool inText = false;

@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::string_view kPrefixes[] = {"mtp.", "mtp_", "model.mtp.", "model.mtp_"};
 
-/// The value of a positive integer key; 0 for anything else, or if it is missing.
+/// Returns the value of a key if it is a positive integer, else 0.
 int64_t countOf(const CheckpointBuilder &builder, std::string_view key) {
   const MetaValue *value = builder.metadata(key);
   const auto *count = value ? std::get_if<int64_t>(value) : nullptr;
   return count && *count > 0 ? *count : 0;
 }
 
-/// N of "model.layers.N.…", or -1.
+/// Returns the N of "model.layers.N.…", or -1. `prefix` is the part before N.
 int64_t layerOf(std::string_view tensor, std::string_view prefix) {
   int64_t layer = -1;
   if (!tensor.starts_with(prefix))
@@ -57,7 +57,7 @@ void takeOutOfFolder(CheckpointBuilder &builder) {
   });
 }
 
-/// Keeps the first `layers` numbers of an array with one number per block.
+/// If `value` is an array with one number per block, keeps only the first `layers` numbers.
 void shorten(MetaValue &value, int64_t blocks, int64_t layers) {
   if (auto *array = std::get_if<MetaArray>(&value))
     std::visit(

@@ -1,7 +1,7 @@
 //===- DraftBlocks.h - Multi-token-prediction blocks of a checkpoint -------===//
 //
-// Some models were trained with extra blocks after their layers that predict further tokens (multi-token
-// prediction). The model itself does not need them; they serve speculative decoding. Their tensor names
+// Some models were trained with extra blocks after their layers. These blocks predict further tokens (multi-token
+// prediction). The model itself does not need them; they are used for speculative decoding. Their tensor names
 // depend on the program that wrote the file:
 //
 //   mtp.…                       Qwen3-Next, Qwen3.5; others use model.mtp_…

@@ -31,7 +31,8 @@ Result<void> readAll(Folder &folder, std::span<const Wanted> files) {
   return {};
 }
 
-/// tokenizer.model is a binary SentencePiece model, or a tiktoken table, as for Llama 3.
+/// Reads the tokenizer files that take the place of a tokenizer.json. Of these, tokenizer.model is a binary
+/// SentencePiece model, or a tiktoken table, as for Llama 3.
 Result<void> readOtherTokenizers(Folder &folder, TextFiles &text) {
   const Wanted files[] = {{"vocab.json", kMaxTokenizer, text.vocabJson},
                           {"merges.txt", kMaxTokenizer, text.mergesTxt},
@@ -56,8 +57,9 @@ void addNew(std::vector<NamedTemplate> &all, std::vector<NamedTemplate> more) {
       all.push_back(std::move(one));
 }
 
-/// chat_template.jinja and the files of the template folder take precedence, then chat_template.json, then
-/// the tokenizer's field. If a source has no default template, the next one completes it.
+/// Reads the chat templates. chat_template.jinja and the files of the template folder take precedence over
+/// chat_template.json, which takes precedence over the field of tokenizer_config.json. A later source is used only if
+/// the earlier ones have no default template.
 Result<void> readTemplates(Folder &folder, TextFiles &text) {
   Result<std::string> plain = folder.text("chat_template.jinja", kMaxTemplate);
   if (!plain)

@@ -48,14 +48,15 @@ constexpr std::string_view kWrappers[] = {
     "VipLlavaForConditionalGeneration",
 };
 
-/// Wrappers whose older files have the text model's keys at the top level, next to vision_config.
+/// Wrappers whose older files have the text model's keys at the top level, next to vision_config, and the architecture
+/// of the text model.
 constexpr std::pair<std::string_view, std::string_view> kFlatWrappers[] = {
     {"Qwen2VLForConditionalGeneration", "Qwen2ForCausalLM"},
     {"Qwen2_5_VLForConditionalGeneration", "Qwen2ForCausalLM"},
 };
 
-/// The architecture that corresponds to a nested model_type. Others are identified by the nested
-/// `architectures` or, without these, by their model_type.
+/// The architecture that corresponds to a nested model_type. For any other model_type, the architecture is the nested
+/// `architectures` or, without it, the model_type itself.
 constexpr std::pair<std::string_view, std::string_view> kTextTypes[] = {
     {"cohere", "CohereForCausalLM"},
     {"cohere2", "Cohere2ForCausalLM"},
@@ -98,13 +99,13 @@ constexpr std::pair<std::string_view, std::string_view> kTextTypes[] = {
     {"smollm3", "SmolLM3ForCausalLM"},
 };
 
-/// Text models of wrappers in GGUF, whose keys are prefixed with their own name.
+/// Architectures of wrappers in GGUF, and of the text models in them. The keys are prefixed with the wrapper's name.
 constexpr std::pair<std::string_view, std::string_view> kGgufTypes[] = {
     {"qwen2vl", "qwen2"}, {"qwen3vl", "qwen3"}, {"qwen3vlmoe", "qwen3moe"}};
 
-/// Before version 5 (and still for nested configurations), transformers wrote only values that differ
-/// from the defaults of the text model's class. These are the class defaults of all keys that a model
-/// requires; 0 means that the family's own default serves as well.
+/// Before version 5 (and still for nested configurations), transformers wrote only values that differ from the defaults
+/// of the text model's class. These are the class defaults of all keys that a model requires. A 0 means that the family
+/// itself has the right default.
 struct Defaults {
   std::string_view modelType;
   int64_t hidden, feedForward, layers, heads, kvHeads, headDim, vocab, context;
@@ -122,7 +123,7 @@ constexpr Defaults kDefaults[] = {
     {"qwen3_vl_text", 4096, 22016, 32, 32, 32, 128, 151936, 128000, 5e5, 1e-6},
 };
 
-/// Image and audio keys among the text model's; a trailing '*' matches any rest.
+/// Keys about images and audio that occur among the text model's keys. A trailing '*' matches any rest.
 constexpr std::string_view kBesideText[] = {"audio_*",
                                             "boa_token_*",
                                             "boi_token_*",
@@ -147,7 +148,7 @@ constexpr std::string_view kBesideText[] = {"audio_*",
                                             "vit_*",
                                             "vision_feature_*"};
 
-/// Keys about the text model that a wrapper has at the outer level.
+/// Keys that concern the text model but that a wrapper has at the outer level.
 constexpr std::string_view kFromOutside[] = {"bos_token_id", "eos_token_id", "pad_token_id",
                                              "dtype",        "torch_dtype",  "tie_word_embeddings"};
 
@@ -155,7 +156,7 @@ struct Prefix {
   std::string_view from, to;
 };
 
-/// The first match counts.
+/// Prefixes of tensor names in wrappers, and the names in the plain model. The first match counts.
 constexpr Prefix kNames[] = {
     {"model.language_model.model.", "model."}, // transformers 5.10 to 5.23
     {"model.language_model.lm_head.", "lm_head."},
@@ -168,8 +169,8 @@ constexpr Prefix kNames[] = {
     {"thinker.lm_head.", "lm_head."},
 };
 
-/// For architectures that begin with `architecture`: the prefix of their tensors' names, which files of a base
-/// model lack, and the name of the embedding after the prefix.
+/// The prefix of tensor names and the name of the embedding after it, for all architectures that begin with
+/// `architecture`. Files of a base model lack the prefix.
 struct BaseModel {
   std::string_view architecture, prefix, embedding;
 };
@@ -179,7 +180,7 @@ constexpr BaseModel kBaseModels[] = {{"GPT2", "transformer.", "wte.weight"},
                                      {"gpt_neox", "gpt_neox.", "embed_in.weight"},
                                      {"", "model.", "embed_tokens.weight"}};
 
-/// Tensors outside the base model: heads keep their names.
+/// Tensors outside the base model. They are heads, which keep their names.
 constexpr std::string_view kBesideBase[] = {"lm_head.*", "embed_out.*", "v_head.*", "value_head.*",
                                             "score.*"};
 
@@ -248,7 +249,7 @@ const std::string *textOf(const Metadata &metadata, std::string_view key) {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// Holds the inner value if it contradicts the outer one, until the tensors are read.
+/// The key that holds the inner value if it contradicts the outer one. It exists until the tensors are read.
 constexpr char kInnerTie[] = "text_config.tie_word_embeddings";
 
 class Unwrapping {
@@ -294,8 +295,8 @@ private:
     return {};
   }
 
-  /// The settings apply to all tensors of the files, so they are usually at the outer level. Settings of the
-  /// two levels are never merged.
+  /// Takes the outer quantization settings if there are any. The settings apply to all tensors of the files, so they
+  /// are usually at the outer level. Settings of the two levels are never merged.
   void takeQuantization() {
     constexpr std::string_view kQuantization = "quantization_config.";
     const Metadata &all = builder.allMetadata();
@@ -320,8 +321,7 @@ private:
     }
   }
 
-  /// Whether this is a key of a wrapper that is not in the tables, and not clearly unrelated to the text
-  /// model.
+  /// Whether the wrapper is not in the tables and the key is not clearly unrelated to the text model.
   bool isUnknown(const std::string &key) const {
     const bool nested = key.find("_config.") != std::string::npos;
     return !known && !nested && key != "architectures" && key != "model_type" &&
@@ -358,7 +358,7 @@ private:
   Metadata inner;
 };
 
-/// In pure text, positions in time, height and width are a single number.
+/// Removes the settings for positions in time, height and width. In pure text, the three positions are equal.
 void flattenRope(Metadata &metadata) {
   for (std::string scope : {"rope_scaling.", "rope_parameters."}) {
     for (const char *key : {"mrope_section", "mrope_interleaved"})
@@ -415,7 +415,7 @@ std::string_view besideText(std::string_view tensor) {
   return {};
 }
 
-/// The name of the tensor in the plain model.
+/// Returns the name of the tensor in the plain model.
 static std::string plainName(const std::string &name) {
   for (auto [from, to] : kNames)
     if (name.starts_with(from))
@@ -423,9 +423,9 @@ static std::string plainName(const std::string &name) {
   return name;
 }
 
-/// Normalises the prefix of tensor names: a base model, which was saved without its head, has none
-/// ("layers.0.…"), and some programs prepend their own ("module.model.layers.0.…",
-/// "base_model.model.model.layers.0.…"). The embedding's name shows which prefix is used.
+/// Normalises the prefix of tensor names. A base model, which was saved without its head, has no prefix ("layers.0.…").
+/// Some programs prepend their own prefix ("module.model.layers.0.…", "base_model.model.model.layers.0.…"). The
+/// embedding's name shows which prefix is used.
 class BaseNames {
 public:
   explicit BaseNames(CheckpointBuilder &builder) {
@@ -438,7 +438,7 @@ public:
       if (!name.ends_with(base->embedding))
         continue;
       const std::string before = name.substr(0, name.size() - base->embedding.size());
-      // Use the shortest: draft blocks may have an embedding of their own.
+      // Use the shortest prefix, because draft blocks may have an embedding of their own.
       if ((before.empty() || before.ends_with('.')) && (!any || before.size() < found.size())) {
         found = before;
         any = true;
@@ -454,7 +454,7 @@ public:
       return name;
     if (name.starts_with(found))
       return std::string(base->prefix) + name.substr(found.size());
-    // The head, which is one level higher.
+    // The tensor is the head, whose name has one level of nesting less.
     const std::string level = "." + std::string(base->prefix);
     const bool nested = ("." + found).ends_with(level);
     const std::string outer = nested ? found.substr(0, found.size() - base->prefix.size()) : "";

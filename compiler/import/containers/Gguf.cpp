@@ -61,7 +61,7 @@ constexpr GgufType kStoredTypes[] = {
     {42, "Q2_0", WeightFormat::Q2_0},
 };
 
-/// The names of the types that can be read, ordered by number.
+/// Returns the names of the types that can be read, ordered by number.
 std::string readableTypes() {
   std::string list;
   for (const GgufType &type : kStoredTypes)
@@ -87,7 +87,7 @@ uint64_t alignUp(uint64_t value, uint64_t alignment) {
 
 class GgufReader {
 public:
-  /// Keys and tensors may go to different builders, as for the second and later parts of a split model.
+  /// Keys and tensors may be added to different builders, as for the second and later parts of a split model.
   GgufReader(std::span<const std::byte> file, const std::string &path, CheckpointBuilder &keys,
              CheckpointBuilder &builder)
       : file(file), path(path), keys(keys), builder(builder), cursor(file, path) {}
@@ -129,7 +129,7 @@ Result<void> GgufReader::checkVersion() {
   Result<uint32_t> version = cursor.take<uint32_t>(cause::ggufHeaderCut, "the header");
   if (!version)
     return version.error();
-  if (*version == 2 || *version == 3) // 3 also allows big-endian files, and is otherwise the same
+  if (*version == 2 || *version == 3) // version 3 differs only in that it allows big-endian files
     return {};
   if ((*version & 0xFFFF) == 0 && *version != 0)
     return refuse(
@@ -240,7 +240,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   if (Result<void> format = readFormat(record); !format)
     return format.error();
 
-  // Blocks of NVFP4 are converted from those in the file (Nvfp4.h).
+  // Blocks of NVFP4 are made from the blocks in the file, which have another size (Nvfp4.h).
   const bool made = record.format == WeightFormat::Nvfp4;
   const int64_t values = made ? kGgufNvfp4Values : storedBlockValues(record.format),
                 blockBytes = made ? kGgufNvfp4Bytes : storedBlockBytes(record.format),
@@ -297,9 +297,9 @@ Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
   return layout;
 }
 
-/// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h).
-/// Only the space that the tensors of a file occupy shows the size of the blocks. E0845: it fits blocks of both
-/// sizes or of neither, or tensors of both sizes occur.
+/// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h). Only the
+/// space that the tensors of a file occupy shows the size of the blocks. Errors: E0845: the space fits blocks of both
+/// sizes or of neither, or the file has tensors of both sizes.
 Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
                        const std::string &path) {
   const Record *narrow = nullptr, *wide = nullptr, *open = nullptr, *none = nullptr;
@@ -337,8 +337,8 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
   return wide != nullptr;
 }
 
-/// Walks the tensors in the order of their offsets: each must start, aligned, where its predecessor ended,
-/// and the last must end the file (padding allowed).
+/// Checks the tensors in the order of their offsets. Each must start where its predecessor ended, apart from alignment,
+/// and the last must end at the end of the file, apart from padding.
 Result<void> GgufReader::place(uint64_t alignment) {
   const uint64_t start = alignUp(cursor.offset(), alignment);
   if (records.empty() && start >= file.size())

@@ -39,22 +39,22 @@ std::span<const GgufType> ggufTypes();
 Result<void> readGguf(std::span<const std::byte> file, const std::string &path,
                       CheckpointBuilder &builder);
 
-/// The position of a file among the parts of a split model (split.no and so on).
+/// The position of a file among the parts of a split model (the keys split.…).
 struct GgufPart {
   int64_t number = 0;  ///< from 0
   int64_t count = 1;   ///< number of parts; 1 if the model is one file
   int64_t tensors = 0; ///< in all parts together
 };
 
-/// What the keys of a file say about it; its tensors are not read.
+/// The information in the keys of a file. The file's tensors are not read.
 struct GgufHead {
   GgufPart part;
   std::optional<Error> notModel; ///< set for an adapter, a projector or a vocabulary
 };
 Result<GgufHead> readGgufHead(std::span<const std::byte> file, const std::string &path);
 
-/// Reads one part of a split model in the same way. The part with `first` set has the model's keys and may
-/// have no tensors; keys of the other parts are checked but not kept.
+/// Reads one part of a split model in the same way. The first part (`first`) has the model's keys and may have no
+/// tensors. Keys of the other parts are checked but not kept.
 Result<GgufPart> readGgufPart(std::span<const std::byte> file, const std::string &path, bool first,
                               CheckpointBuilder &builder);
 

@@ -17,9 +17,9 @@ public:
   size_t offset() const { return at; }
   size_t left() const { return file.size() - at; }
 
-  /// Reads the next number. If the file ends here, `what` ("the type of") and `subject` (a name from the
-  /// file, or nothing) form the message; they are joined only in that case, because this is called once per
-  /// array element.
+  /// Reads the next number. If the file ends here, `what` ("the type of") and `subject` (a name from the file, or
+  /// nothing) form the message. They are joined only in that case, because this function is called once for each array
+  /// element.
   template <typename T>
   Result<T> take(const char *code, std::string_view what, std::string_view subject = {}) {
     if (left() < sizeof(T))

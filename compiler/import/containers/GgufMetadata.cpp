@@ -274,8 +274,8 @@ Result<void> readGgufMetadata(GgufCursor &cursor, uint64_t count, CheckpointBuil
   return {};
 }
 
-// A merged file keeps split.count 0 or 1, and its other split keys have no meaning (llama.cpp:
-// llama_model_loader reads these only if split.count is above 1).
+// In a file that was merged from parts, split.count is 0 or 1, and the other split keys have no meaning. (llama.cpp's
+// llama_model_loader reads these keys only if split.count is above 1.)
 Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
   GgufPart part;
   struct {
@@ -306,7 +306,7 @@ Result<GgufPart> ggufPart(CheckpointBuilder &builder, const std::string &path) {
   return part;
 }
 
-/// Advice on how to get from another kind of GGUF file to the model.
+/// Returns advice on which file to use instead of a GGUF file that is not a model.
 static const char *modelOf(std::string_view type) {
   if (type == "mmproj" || type == "clip")
     return "it is the vision or audio encoder of a model: name the GGUF of the text model, in the "

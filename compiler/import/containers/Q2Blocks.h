@@ -12,7 +12,8 @@ namespace ingot::import {
 
 constexpr int64_t kWideQ2Values = 128, kWideQ2Bytes = 34;
 
-/// The size of a tensor that takes `narrow` bytes in blocks of 64 values; rows are whole blocks of 128.
+/// Returns the size in blocks of 128 values of a tensor that takes `narrow` bytes in blocks of 64 values. Its rows must
+/// be whole blocks of 128.
 constexpr uint64_t wideQ2Bytes(uint64_t narrow) { return narrow / 36 * kWideQ2Bytes; }
 
 /// Makes rows of `columns` values, a multiple of 128. `blocks` must live as long as the checkpoint.

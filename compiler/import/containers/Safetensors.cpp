@@ -21,7 +21,7 @@ constexpr int kMaxDims = 8;
 
 struct Dtype {
   std::string_view name;
-  std::optional<WeightFormat> format; ///< empty: not a weight, but maybe part of a quantised one
+  std::optional<WeightFormat> format; ///< empty: no weight, but maybe part of a quantised weight
   int bytes;                          ///< per element; 0: known, but not read
 };
 
@@ -53,10 +53,10 @@ struct Entry {
   const Dtype *dtype;
   std::vector<int64_t> shape;
   uint64_t begin, end;      // in the data
-  std::string_view leftOut; // the part of a wrapper it belongs to; empty if it is read
+  std::string_view leftOut; // the part of a wrapper that contains the tensor; empty if it is read
 };
 
-/// The three fields of an entry as found; each may occur only once.
+/// The three fields of an entry, unchecked. Each may occur only once.
 struct RawEntry {
   std::optional<element> dtype, shape, offsets;
 };
@@ -66,7 +66,7 @@ public:
   SafetensorsReader(const std::string &path, CheckpointBuilder &builder)
       : path(path), builder(builder) {}
 
-  /// Cuts the file into header and data.
+  /// Checks the length of the header and returns the header.
   Result<std::string_view> header(std::span<const std::byte> file);
   Result<void> entries(std::string_view header);
   Result<void> place(std::span<const std::byte> data);
@@ -244,7 +244,7 @@ Result<Entry> SafetensorsReader::entry(std::string_view name, element value) {
   if (Result<void> placed = offsets(entry, *raw->offsets); !placed)
     return placed.error();
   if (!entry.leftOut.empty())
-    return entry; // its type may be one whose size is not known here
+    return entry; // the size of its type may be unknown
   const auto size = static_cast<uint64_t>(entry.dtype->bytes);
   const uint64_t bytes = entry.end - entry.begin;
   if (bytes % size != 0 || bytes / size != static_cast<uint64_t>(*elements))

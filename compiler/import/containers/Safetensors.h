@@ -8,8 +8,8 @@
 //
 // Offsets count from the end of the header. Together the tensors must cover the data exactly: no holes, no
 // overlaps, no trailing bytes. Limits: header of 100 MB, 65,536 tensors, 8 dimensions. F32, F16, BF16 and
-// E4M3 are read as weights; integers and bytes are kept for the readers of quantised weights (Quantized.h);
-// all other types are refused by name.
+// E4M3 are read as weights. Integers and bytes are kept for the readers of quantised weights (Quantized.h).
+// All other types are refused by name.
 //===----------------------------------------------------------------------===//
 #pragma once
 

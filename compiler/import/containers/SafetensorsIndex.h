@@ -10,7 +10,7 @@
 
 namespace ingot::import {
 
-/// model.safetensors.index.json with "weight_map" inverted: shard -> its tensors.
+/// The contents of model.safetensors.index.json. "weight_map" maps tensors to shards; this maps shards to tensors.
 struct SafetensorsIndex {
   std::map<std::string, std::vector<std::string>, std::less<>> shards; ///< tensor names are sorted
 

@@ -4,8 +4,8 @@
 //   NAME-00002-of-00003.gguf   tensors; split.no 1
 //   NAME-00003-of-00003.gguf   tensors; split.no 2
 //
-// Each has split.count 3, and split.tensors.count is the number of tensors in all files. The names propose
-// which files belong together; the keys confirm it (llama.cpp's gguf-split).
+// Each has split.count 3, and split.tensors.count is the number of tensors in all files. The reader finds the files by
+// name, and their keys must confirm that they belong together (llama.cpp's gguf-split).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,12 +23,12 @@ struct SplitName {
   std::string file() const;
 };
 
-/// Empty if the file name does not follow this pattern.
+/// Parses the file name of a part. Returns nothing if the name does not follow this pattern.
 std::optional<SplitName> splitName(std::string_view file);
 
-/// Reads all parts of the model that `named`, a file in `folder`, belongs to. Returns the files' bytes, in
-/// the order of the parts; the builder keeps the files mapped. Errors: those of readGguf and Folder::open,
-/// E0840 (a part is missing), E0841 (parts that do not belong together).
+/// Reads all parts of a model, one of which is the file `named` in `folder`. Returns the files' bytes, in the order of
+/// the parts. The builder keeps the files mapped. Errors: those of readGguf and Folder::open, E0840 (a part is
+/// missing), E0841 (parts that do not belong together).
 Result<std::vector<std::span<const std::byte>>>
 readSplitGguf(const std::string &folder, const SplitName &named, CheckpointBuilder &builder);
 

@@ -1,8 +1,8 @@
 //===- ImportErrors.h - Every way a checkpoint can be refused -------------===//
 //
-// One constant per cause, so that each code is unique and tests can refer to it by name. A cause that several
-// containers share ("two tensors overlap") has one code. All of these end the program with exit code 3: the
-// user's file is at fault, and no assertion of ours fires. E0293 to E0299 belong to the model families.
+// There is one constant per cause, so that each code is unique and tests can refer to it by name. A cause that several
+// containers share ("two tensors overlap") has one code. All of these errors end the program with exit code 3: the
+// user's file is at fault, and no assertion of ours fails. E0293 to E0299 belong to the model families.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -142,14 +142,14 @@ template <typename... Parts> std::string line(const Parts &...parts) {
   return stream.str();
 }
 
-/// Text from a file, made safe to print: in single quotes, at most `limit` bytes, control characters and
-/// malformed UTF-8 as \xNN (a file must not be able to manipulate a log).
+/// Makes text from a file safe to print, because a file must not be able to manipulate a log. The result is in single
+/// quotes and has at most `limit` bytes of the text, with control characters and malformed UTF-8 as \xNN.
 std::string inQuotes(std::string_view text, size_t limit = 96);
 
-/// A path in quotes like those of inQuotes, but never shortened: the user may want to type it.
+/// Returns a path in quotes, as inQuotes does, but never shortens it, because the user may type it.
 std::string wholePath(std::string_view path);
 
-/// A path without its folders, for messages.
+/// Returns a path without its folders, for messages.
 std::string fileName(const std::string &path);
 
 /// Whether a name from a file can serve as an identifier: valid UTF-8 without control characters.

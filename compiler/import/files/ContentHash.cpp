@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPiece = size_t(16) << 20;
 
-/// Hashes pieces until none is left; each thread runs this.
+/// Hashes pieces until none is left. Each thread runs this function.
 void hashPieces(const std::vector<std::span<const std::byte>> &pieces,
                 std::vector<XXH128_canonical_t> &hashes, std::atomic<size_t> &next,
                 void (*done)(std::span<const std::byte>)) {

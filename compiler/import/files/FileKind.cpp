@@ -30,7 +30,7 @@ constexpr OtherFile kOthers[] = {
     {"\x89HDF", "an HDF5 file", kConvertPickled},
 };
 
-/// The first bytes of a regular file; fewer if the file is shorter.
+/// Returns the first bytes of a regular file, or fewer if the file is shorter.
 std::string firstBytes(const std::string &path, size_t count) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) // reading a pipe would block
@@ -51,7 +51,7 @@ FileKind fileKind(const std::string &path) {
   uint64_t length = 0;
   if (bytes.size() > sizeof length && bytes[sizeof length] == '{') {
     std::memcpy(&length, bytes.data(), sizeof length);
-    if (length < uint64_t(1) << 32) // eight characters of text are a far larger number
+    if (length < uint64_t(1) << 32) // eight characters of text would be a far larger number
       return FileKind::Safetensors;
   }
   const size_t begin = bytes.find_first_not_of(" \t\r\n");

@@ -1,4 +1,4 @@
-//===- FileKind.h - What a file is, by its first bytes ---------------------===//
+//===- FileKind.h - The kind of a file, by its first bytes -----------------===//
 #pragma once
 
 #include "runtime/error/Error.h"
@@ -9,12 +9,12 @@ namespace ingot::import {
 
 enum class FileKind : uint8_t { Gguf, Safetensors, Json, Other };
 
-/// Determined by the first bytes, not by the name: Ollama's blobs have no extension. Other: also files that
-/// cannot be read or are not regular files.
+/// Returns the kind of a file. The first bytes determine it, not the name, because Ollama's blobs have no extension.
+/// Files that cannot be read or are not regular files are of kind Other.
 FileKind fileKind(const std::string &path);
 
-/// Whether openCheckpoint should try the file: by its first bytes, or by its extension (.gguf, .safetensors,
-/// .json), so that the errors of a damaged file are reported.
+/// Whether openCheckpoint should try the file, according to its first bytes or its extension (.gguf, .safetensors,
+/// .json). The extension is enough, so that the errors of a damaged file are reported.
 bool isCheckpointFile(const std::string &path);
 
 /// A kind of file that people often have in place of a model.
@@ -26,7 +26,7 @@ struct OtherFile {
 /// Returns the kind of a file with these bytes; null if it is none of the known kinds.
 const OtherFile *otherFile(std::string_view bytes);
 
-/// An error about a file of the wrong kind, reworded by otherFile if it recognises the file.
+/// Returns an error about a file of the wrong kind. If otherFile recognises the file, the error names its kind.
 Error withOtherFile(Error error, std::string_view bytes);
 
 } // namespace ingot::import

@@ -1,8 +1,8 @@
 //===- Folder.h - Confines reads to a checkpoint's folder -----------------===//
 //
-// A folder from the network must not make us read other files. Every file is opened through this class: its
-// real path must lie inside the folder. There is one exception, because the Hugging Face cache depends on it:
-// in <repository>/snapshots/<revision>/ a link may point into <repository>/blobs/.
+// A folder from the network must not make us read other files. Every file is therefore opened through this class, which
+// checks that its real path lies inside the folder. There is one exception, on which the Hugging Face cache depends: in
+// <repository>/snapshots/<revision>/, a link may point into <repository>/blobs/.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,13 +18,14 @@ public:
   explicit Folder(std::string path) : path(std::move(path)) {}
 
   std::string pathOf(const std::string &name) const { return path + "/" + name; }
-  /// The folder's own name (its real one, for "." and the like); for a snapshot, the model's name.
+  /// Returns the name of the folder. For paths such as ".", it is the name in the real path. For a snapshot, it is the
+  /// model's name.
   std::string name() const;
 
-  /// Whether an entry of that name exists (a dangling link counts).
+  /// Whether an entry of that name exists. It may be a dangling link.
   bool has(const std::string &name) const;
 
-  /// Names of the files in a subfolder that end in `ending`, in alphabetical order; at most kMostFiles.
+  /// Returns the names of the files in a subfolder that end in `ending`, in alphabetical order, at most kMostFiles.
   std::vector<std::string> filesIn(const std::string &name, std::string_view ending) const;
   static constexpr size_t kMostFiles = 64;
 
@@ -33,7 +34,7 @@ public:
   Result<std::shared_ptr<const MappedFile>> open(const std::string &name,
                                                  uint64_t limit = UINT64_MAX);
 
-  /// A text file's bytes, checked to be UTF-8 (E0209); empty if there is no such file.
+  /// Returns a text file's bytes, or "" if there is no such file. Errors: E0209: the bytes are not UTF-8.
   Result<std::string> text(const std::string &name, uint64_t limit);
 
   /// The bytes of all files opened so far, in the order of opening.

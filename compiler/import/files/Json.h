@@ -1,7 +1,7 @@
 //===- Json.h - Parsing JSON that came with a checkpoint ------------------===//
 //
-// Wraps simdjson and reports its errors in our three-line form. Private to compiler/import, because
-// simdjson.h is slow to compile.
+// These functions wrap simdjson and report its errors in our three-line form. This header is private to
+// compiler/import, because simdjson.h is slow to compile.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- MappedFile.h - A file's bytes, mapped read-only --------------------===//
 //
-// Only regular files are opened: a FIFO would hang, a device would never end.
-// The bytes stay valid as long as the object lives; Checkpoint keeps it alive.
+// Only regular files are opened, because reading a FIFO could block, and a device may have no end. The bytes stay valid
+// as long as the object lives. Checkpoint keeps it alive.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -26,8 +26,8 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
 
   std::span<const std::byte> bytes() const { return {data, size}; }
-  /// Releases the resident pages of the mapping; reading them again loads them again. Without this call, the
-  /// process's resident size includes everything that it has read of a file.
+  /// Releases the resident pages of the mapping. A later read loads them again. Without this call, the process's
+  /// resident size includes everything that it has read from the file.
   void forgetPages() const;
   std::string_view text() const { return {reinterpret_cast<const char *>(data), size}; }
 

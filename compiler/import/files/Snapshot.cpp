@@ -30,7 +30,7 @@ static Error missing(const std::string &folder, std::string why) {
                      " (a complete download writes refs/main)"));
 }
 
-/// Whether `name` is a plain name in one folder, not a path.
+/// Whether `name` is the plain name of a folder, not a path.
 static bool isRevision(const std::string &name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos && isPlainName(name);

@@ -16,11 +16,12 @@ namespace ingot::import {
 /// Whether `folder` is a repository of the cache rather than a checkpoint's own folder.
 bool isRepositoryOfSnapshots(const std::string &folder);
 
-/// The folder of the revision that refs/main names or, without that file, of the only revision. Errors: E0844
-/// (no such folder, several, or a reference that is not a plain name), those of Folder::open.
+/// Returns the folder of the revision that refs/main names or, without that file, the folder of the only revision.
+/// Errors: E0844 (no such folder, several, or a reference that is not a plain name), those of Folder::open.
 Result<std::string> snapshotOf(const std::string &folder);
 
-/// NAME of .../models--ORG--NAME/snapshots/<revision>; empty for other folders. Takes a real path.
+/// Returns the NAME of .../models--ORG--NAME/snapshots/<revision>, or "" for other folders. `folder` must be a real
+/// path.
 std::string repositoryName(const std::string &folder);
 
 } // namespace ingot::import

@@ -4,8 +4,8 @@
 //   X.qzeros   I32 [K / g, N / 8]  the same
 //   X.scales   F16 [K / g, N]
 //
-// w[n][k] = scales[k / g][n] * (q - z). Nibble i of a word, the lowest first, belongs to column kOrder[i] of
-// its eight (AutoAWQ, awq/modules/linear/gemm.py).
+// w[n][k] = scales[k / g][n] * (q - z). A word holds eight columns. Its nibbles, the lowest first, belong to columns 0,
+// 2, 4, 6, 1, 3, 5, 7 of these (AutoAWQ, awq/modules/linear/gemm.py).
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/ExporterKeys.h"
@@ -18,7 +18,7 @@ namespace ingot::import {
 
 namespace {
 
-/// The nibble that holds column i of eight: the inverse of 0, 2, 4, 6, 1, 3, 5, 7.
+/// The nibble that holds column i of eight. This is the inverse of the order 0, 2, 4, 6, 1, 3, 5, 7.
 constexpr int kNibble[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 int codeOf(const Part &words, int64_t row, int64_t column, int64_t n) {

@@ -4,9 +4,8 @@
 //             X.SCB            F32 [N]     the largest magnitude of a row
 //             X.weight_format  U8          "row", as a number
 //
-// w = weight * SCB / 127 (bitsandbytes, functional.py: int8_vectorwise_dequant). Here the scale SCB / 127 is
-// rounded to f32 once, whereas bitsandbytes rounds the product twice: values differ by at most the last bit
-// of f32.
+// w = weight * SCB / 127 (bitsandbytes, functional.py: int8_vectorwise_dequant). Here the scale SCB / 127 is rounded to
+// f32 once, whereas bitsandbytes rounds the product twice. Values therefore differ by at most the last bit of f32.
 //
 //   4 bits    X.weight                                   U8 [N K / 2, 1]  codes in row order, the high nibble first
 //             X.weight.absmax                            F32 [blocks], or U8 if it is quantised as well
@@ -14,9 +13,9 @@
 //             X.weight.nested_absmax, .nested_quant_map  F32 [blocks / 256], F32 [256]
 //             X.weight.quant_state.bitsandbytes__nf4     U8               JSON: shape, blocksize, nested_offset, …
 //
-// w = quant_map[q] * absmax, and absmax = nested_quant_map[a] * nested_absmax + nested_offset, each rounded
-// to f32 once (functional.py: dequantize_4bit; csrc). Kernels multiply integers, but the values in quant_map
-// are not integers: they are replaced by the nearest ones (NumericFormat.cpp), and the compiler reports this.
+// w = quant_map[q] * absmax, and absmax = nested_quant_map[a] * nested_absmax + nested_offset, each rounded to f32 once
+// (functional.py: dequantize_4bit; csrc). Kernels multiply integers, but the values in quant_map are not integers. They
+// are therefore replaced by the nearest integers (NumericFormat.cpp), and the compiler reports this.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/config/ConfigJson.h"
 #include "compiler/import/error/ImportErrors.h"
@@ -53,8 +52,8 @@ Result<GroupedInts> readInt8(RawTensors &parts, const std::string &name) {
 // Four bits
 //===----------------------------------------------------------------------===//
 
-/// A code table: bitsandbytes' values (functional.py: get_4bit_type), and the factor between these and the
-/// format's.
+/// A code table of bitsandbytes (functional.py: get_4bit_type), and the factor from its values to the values of our
+/// format.
 struct Kind {
   const char *name;
   WeightFormat format;
@@ -95,7 +94,7 @@ struct Magnitudes {
   }
 };
 
-/// The contents of quant_state.
+/// The fields of quant_state.
 struct State {
   int64_t rows, columns, block, nestedBlock;
   double nestedOffset;

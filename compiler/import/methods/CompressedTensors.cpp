@@ -15,10 +15,10 @@
 //                          X.weight_scale       U8 or F8_E8M0 [N, K / 32]
 //   mixed-precision        each matrix uses one of these
 //
-// w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. The tensors show
-// which format a matrix has; the configuration gives its bits and the size of its groups. Settings for
-// activations are not needed, since only weights are read. (compressed-tensors, compressors/ and
-// quantization/; the formats with floats: Float8.h.)
+// w = scale * (q - zero). Packed codes and zero points are stored with 2^(b - 1) added. The tensors show which format a
+// matrix has, and the configuration states its bits and the size of its groups. Settings for activations are not
+// needed, because only weights are read. Float8.h reads the formats with floats. (Source: compressed-tensors,
+// compressors/ and quantization/.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/Quantized.h"
@@ -55,7 +55,7 @@ struct Scales {
   float at(int64_t row, int64_t group) const { return part.number(place(row, group)); }
 };
 
-/// "12x2 (groups of 128) or 12x1"
+/// Returns the possible shapes of the scales, for a message: "12x2 (groups of 128) or 12x1".
 std::string shapesOf(const Schemes &schemes, int64_t n, int64_t k) {
   std::string text;
   for (const Scheme &scheme : schemes) {
@@ -106,7 +106,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
   if (!shape)
     return shape.error();
   const int64_t n = (*shape)->integer(0), k = (*shape)->integer(1), words = (*codes)->shape[1];
-  // If there are several widths, use the one that results in this number of words.
+  // If the configuration has several widths, use the width that results in this number of words.
   int bits = schemes.front().bits;
   for (const Scheme &each : schemes)
     if (const int64_t inEach = 32 / each.bits; k > (words - 1) * inEach && k <= words * inEach)
@@ -162,7 +162,7 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
   return ints;
 }
 
-/// Whether codes are bytes; scales alone may belong to an fp8 matrix.
+/// Whether the codes of a matrix are bytes. The scales alone do not show this, since they may belong to an fp8 matrix.
 bool hasBytes(const RawTensors &parts, const std::string &name) {
   const Part *stored = parts.find(name + ".weight");
   return stored && stored->dtype == "I8" && stored->shape.size() == 2;
@@ -205,7 +205,7 @@ Result<void> readFloats(RawTensors &parts, const std::string &name) {
       return divisor.error();
     const float by = (*divisor)->number(0);
     const bool fine = std::abs(by) >= 0x1p-100f && std::abs(by) <= 0x1p+100f;
-    // For a matrix of zeros, the exporter divides the largest number by 0.
+    // For a matrix of zeros, the exporter divides by the matrix's largest magnitude, 0.
     const Part *codes = parts.find(stored);
     if (!fine && (std::isnan(by) ||
                   !areZeroE2M1(codes->data, 0, 2 * static_cast<int64_t>(codes->data.size()))))
@@ -243,8 +243,8 @@ Result<Scheme> readScheme(const QuantConfig &group) {
   return Scheme{static_cast<int>(*bits), strategy == "tensor", strategy == "group" ? *size : -1};
 }
 
-/// Reads the schemes of all integer groups. The tensors show which floats have 4 bits, or 8 with a scale per
-/// 32 values; all others belong to Float8.h.
+/// Reads the schemes of all integer groups. Groups of floats need no scheme: the tensors show which floats have 4 bits,
+/// or 8 bits with a scale per 32 values. Float8.h reads all other floats.
 Result<Schemes> readSchemes(const QuantConfig &config) {
   Schemes schemes;
   for (const std::string &member : config.members("config_groups")) {

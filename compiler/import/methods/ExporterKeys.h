@@ -5,8 +5,9 @@
 
 namespace ingot::import {
 
-/// Marks the keys that programs which write GPTQ or AWQ tensors leave in quantization_config: how the weights
-/// were found, which kernels should run them, and which modules are quantised (the tensors show that).
+/// Marks the keys that programs which write GPTQ or AWQ tensors leave in quantization_config. They describe how the
+/// weights were computed, which kernels should run them, and which modules are quantised, which the tensors show as
+/// well.
 void markExporterKeys(const QuantConfig &config);
 
 } // namespace ingot::import

@@ -21,7 +21,7 @@ int64_t blocksOf(int64_t extent) { return (extent + kBlock - 1) / kBlock; }
 // quantization_config
 //===----------------------------------------------------------------------===//
 
-/// The formats that matrices may have; none: this is not an fp8 checkpoint.
+/// The formats that matrices may have. The set is empty if the checkpoint is not fp8.
 using Formats = std::set<WeightFormat>;
 
 bool isPair(const std::vector<int64_t> &block) { return block == std::vector{kBlock, kBlock}; }
@@ -61,8 +61,8 @@ Result<Formats> readGroup(const QuantConfig &group) {
                                           : WeightFormat::Fp8Block128};
 }
 
-/// All other variants of compressed-tensors are handled by CompressedTensors.cpp, as is MXFP8 (floats in
-/// groups).
+/// Whether a group of compressed-tensors is fp8. CompressedTensors.cpp reads all other groups, including MXFP8 (floats
+/// in groups).
 bool isFloat8(const QuantConfig &group) {
   const std::string *type = group.text("weights.type"), *strategy = group.text("weights.strategy");
   const MetaValue *bits = group.find("weights.num_bits");
@@ -124,7 +124,7 @@ Result<Formats> formatsOf(const QuantConfig &config) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The shape of the scales of a matrix, or of a stack of matrices.
+/// Returns the shape of the scales of a matrix, or of a stack of matrices.
 std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &weight) {
   std::vector<int64_t> shape(weight.begin(), weight.end() - 2);
   const int64_t n = weight[weight.size() - 2], k = weight.back();
@@ -135,7 +135,8 @@ std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &w
   return shape;
 }
 
-/// Writers append extents of 1; Model Optimizer appends one after each extent of the block grid.
+/// Whether the scales have the wanted shape. Writers may append extents of 1, and Model Optimizer adds an extent of 1
+/// after each extent of the block grid.
 bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, WeightFormat format) {
   if (format == WeightFormat::Fp8Block128 && found.size() == wanted.size() + 2)
     wanted.insert(wanted.end() - 1, 1);
@@ -143,8 +144,8 @@ bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, Weight
   return found == wanted;
 }
 
-/// Kernels multiply a scale by 2^8 and a sum by a scale, so the limits stay far from those of f32, and from
-/// the scales of any model.
+/// The limits of scales. Kernels multiply scales by 2^8, and sums by scales, so the limits are far from those of f32.
+/// They are also far from the scales of any model.
 constexpr float kLeastScale = 0x1p-100f, kLargestScale = 0x1p+100f;
 
 /// Whether all codes under scale `i` of `scales` are zero, of either sign.
@@ -238,12 +239,12 @@ private:
     return read(tensor, *scales);
   }
 
-  /// The format whose scales have this shape.
+  /// Returns the format whose scales have this shape.
   std::optional<WeightFormat> formatOf(const Tensor &tensor, const Part &scales) const {
     for (WeightFormat format : formats)
       if (fits(scales.shape, scalesOf(format, tensor.shape), format))
         return format;
-    // A single scale for a whole stack.
+    // A whole stack may have a single scale.
     if (formats.contains(WeightFormat::Fp8Tensor) && scales.elements() == 1)
       return WeightFormat::Fp8Tensor;
     return std::nullopt;
@@ -283,7 +284,7 @@ private:
     return {};
   }
 
-  /// The error for scales without a matching weight.
+  /// Returns the error for scales without a matching weight.
   Error ofNothing(const std::string &scales, const std::string &weight) const {
     const Part *found = parts.find(weight);
     return refuse(cause::fp8ScaleMissing,

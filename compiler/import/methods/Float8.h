@@ -10,9 +10,9 @@
 //   quant_method compressed-tensors     NAME.weight_scale: [1], [n] or [n, 1], or the grid, depending
 //   (format float-quantized)              on a group's strategy: tensor, channel, block
 //
-// w = scale * code in all of them (`inv` reflects the quantiser's point of view). Scales are kept as f32,
-// which holds every bf16, f16 or E8M0 scale exactly. Activations are not quantised, whatever the checkpoint
-// says: their settings (input_scale, activation_scheme) and the scales of a KV cache are skipped by name.
+// In all of them, w = scale * code. (The suffix `inv` means the inverse of the quantiser's factor.) Scales are kept as
+// f32, which holds every bf16, f16 or E8M0 scale exactly. The checkpoint's settings for quantised activations are not
+// used. These settings (input_scale, activation_scheme) and the scales of a KV cache are skipped by name.
 //===----------------------------------------------------------------------===//
 #pragma once
 

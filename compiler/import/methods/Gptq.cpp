@@ -1,17 +1,17 @@
 //===- Gptq.cpp - Checkpoints of GPTQ, AutoGPTQ and GPTQModel --------------===//
 //
 //   X.qweight  I32 [K b / 32, N]    b bits of value k at bit k b of the column's words, the lowest first
-//   X.qzeros   I32 [K / g, N b / 32] the same along N; in "gptq" (v1) stored as the zero point minus one
+//   X.qzeros   I32 [K / g, N b / 32] the same along N; "gptq" (v1) stores the zero point minus one
 //   X.scales   F16 [K / g, N]
 //   X.g_idx    I32 [K]              the group of each k; k / g if it is missing
 //
 // w[n][k] = scales[g][n] * (q - z). Formats and names: AutoGPTQ (auto_gptq/nn_modules/qlinear), GPTQModel.
 //
-// In a symmetric file, the zero points show the version: all of them are 2^(b - 1), so v1 stores one less.
-// For such files the claim in `checkpoint_format` is often wrong; for others it decides.
+// In a symmetric file, the zero points show the version: all of them are 2^(b - 1), so v1 stores one less. The version
+// in `checkpoint_format` is often wrong in such files and is used only for other files.
 //
-// In v1 a stored zero point of all ones is ambiguous: some kernels add one in b bits and get 0, others get
-// 2^b. A symmetric checkpoint never contains it.
+// In v1 a stored zero point whose bits are all 1 is ambiguous: some kernels add one in b bits and get 0, and others get
+// 2^b. A symmetric checkpoint never contains such a zero point.
 //
 // AutoRound, Intel's neural-compressor and others write the same tensors under names of their own.
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ namespace ingot::import {
 
 namespace {
 
-/// Code `i` of a stream of b-bit codes, whose word w is at w * stride.
+/// Returns code `i` of a stream of codes of `bits` bits. Word w of the stream is at first + w * stride.
 uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int bits) {
   const int64_t bit = i * bits, word = bit / 32, in = bit % 32;
   uint64_t pair = words.word(first + word * stride);
@@ -36,8 +36,8 @@ uint32_t codeOf(const Part &words, int64_t first, int64_t stride, int64_t i, int
   return static_cast<uint32_t>(pair >> in) & ((1u << bits) - 1);
 }
 
-/// Reads the codes of some columns of words, which are rows of the weight. Words are read row by row, since
-/// those of a row are adjacent.
+/// Reads the codes of some columns of words. A column of words is a row of the weight. Words are read row by row,
+/// because the words of a row are adjacent.
 void readColumns(const Part &words, int64_t n, int64_t k, int bits, int64_t first, int64_t count,
                  uint8_t *q, int64_t stride) {
   if (bits == 3) { // codes may cross words
@@ -112,7 +112,7 @@ Result<Matrix> readMatrix(RawTensors &parts, const std::string &name, const Sett
   return matrix;
 }
 
-/// AutoGPTQ gave every matrix a bias, of zeros if the model has none.
+/// Drops a bias of zeros. AutoGPTQ gave every matrix a bias, which is zero if the model has none.
 void dropEmptyBias(RawTensors &parts, const std::string &name) {
   const Part *bias = parts.find(name + ".bias");
   if (bias && std::ranges::all_of(bias->data, [](std::byte byte) { return byte == std::byte(0); }))
@@ -137,8 +137,8 @@ struct Place {
   int64_t row = 0, group = 0;
 };
 
-/// The version in which all zero points of a matrix are the middle of its codes. Empty if there is none; `odd`
-/// is then the first place whose zero point differs.
+/// Returns the version in which all zero points of a matrix are the middle of its codes. Returns nothing if there is no
+/// such version, and `odd` is then the first place whose zero point differs.
 std::optional<Version> versionIfSymmetric(const Matrix &matrix, Place &odd) {
   const int middle = 1 << (matrix.ints.bits - 1), first = matrix.storedZero(0, 0);
   odd = {};
@@ -163,8 +163,8 @@ Error notSymmetric(const Matrix &matrix, Place at) {
                 "checkpoint: --quantize int4-g64");
 }
 
-/// The version that symmetric matrices show; empty if there are none. E0478: they contradict each other, or
-/// `sym`.
+/// Returns the version that symmetric matrices show, or nothing if there are none. Errors: E0478: the matrices
+/// contradict each other or `sym`.
 Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices) {
   const Matrix *shows = nullptr;
   Version version{};
@@ -195,7 +195,7 @@ Result<std::optional<Version>> shownVersion(const std::vector<Matrix> &matrices)
   return shows ? std::optional(version) : std::nullopt;
 }
 
-/// E0478 for a stored zero point of v1 that some kernels take as 0 and others as 2^b.
+/// Checks a matrix of v1. Errors: E0478: a stored zero point is one that some kernels read as 0 and others as 2^b.
 Result<void> expectNoOverflow(const Matrix &matrix) {
   const int largest = (1 << matrix.ints.bits) - 1;
   for (int64_t g = 0; g < matrix.groups(); ++g)
@@ -250,7 +250,7 @@ constexpr char kOneWidth[] =
     "use a checkpoint whose layers have one width, or the original one with "
     "--quantize and a --recipe";
 
-/// Reads the settings under `at`: "", or "extra_config.MODULE.".
+/// Reads the settings under the prefix `at`, which is "" or "extra_config.MODULE.".
 Result<Settings> readSettings(const QuantConfig &config, const std::string &at,
                               const Settings &otherwise) {
   const Result<int64_t> bits = config.integerOr(at + "bits", otherwise.bits),
@@ -271,8 +271,8 @@ Result<Settings> readSettings(const QuantConfig &config, const std::string &at,
   return read;
 }
 
-/// Reads the settings for all modules: Intel's programs write "scheme" for sym, and the oldest files "wbits"
-/// and "groupsize".
+/// Reads the settings for all modules. Intel's programs write "scheme" instead of sym, and the oldest files have
+/// "wbits" and "groupsize".
 Result<Settings> readSettings(const QuantConfig &config) {
   const Result<int64_t> bits = config.integerOr("wbits", 4),
                         group = config.integerOr("groupsize", -1);
@@ -286,7 +286,7 @@ Result<Settings> readSettings(const QuantConfig &config) {
   return readSettings(config, "", otherwise);
 }
 
-/// Reads the keys that state the version. E0473: another layout.
+/// Reads the keys that state the version. Errors: E0473: a key names another layout.
 Result<std::vector<Claim>> readClaims(const QuantConfig &config) {
   std::vector<Claim> claims;
   for (const char *key : {"checkpoint_format", "format"}) {

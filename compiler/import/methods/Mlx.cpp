@@ -7,11 +7,10 @@
 //   mxfp8   X.weight  U32 [N, K / 4], X.scales U8 [N, K / 32]: four codes of E4M3 per word
 //   nvfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 16]: E4M3
 //
-// w = scales * q + biases. The `quantization` object of config.json has the settings (bits, group_size, mode)
-// for all matrices, and for individual ones by name. Names and other tensors are those of mlx-lm's model,
-// which, for Qwen3-Next and similar models, adds 1 to norm weights and transposes convolutions; their
-// families must handle this. (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm:
-// utils.py.)
+// w = scales * q + biases. The `quantization` object of config.json has the settings (bits, group_size, mode) for all
+// matrices, and for individual ones by name. Names and other tensors are those of mlx-lm's model. For Qwen3-Next and
+// similar models, mlx-lm adds 1 to norm weights and transposes convolutions, and their families must handle this.
+// (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm: utils.py.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/Quantized.h"
@@ -26,7 +25,7 @@ struct Settings {
   std::string mode;
 };
 
-/// The settings of a module; those it lacks are taken from `otherwise`, the settings of all modules.
+/// Returns the settings of a module. Missing settings are taken from `otherwise`, the settings of all modules.
 Result<Settings> settingsOf(const QuantConfig &config, const std::string &module,
                             const Settings &otherwise) {
   const std::string scope = module.empty() ? "" : module + ".";
@@ -94,7 +93,7 @@ Result<GroupedInts> readAffine(RawTensors &parts, const std::string &name,
   return ints;
 }
 
-/// Each byte of a word holds two codes, the first in the low nibble.
+/// Adds a matrix of mxfp4, mxfp8 or nvfp4. Each byte of a word holds two 4-bit codes, the first in the low nibble.
 Result<void> readFloats(RawTensors &parts, const std::string &name, const std::string &mode) {
   if (mode == "nvfp4")
     return addNvfp4(parts, name, {name + ".weight", name + ".scales"}, 1.0f);

@@ -6,10 +6,10 @@
 //   FP8_PER_CHANNEL_PER_TOKEN
 //   MIXED_PRECISION            each layer uses one of these
 //
-// The tensors show how each matrix is quantised: lists of layers (quantized_layers, exclude_modules) are not
+// The tensors show how each matrix is quantised, so the lists of layers (quantized_layers, exclude_modules) are not
 // needed.
 //
-// (modelopt/torch/export; the arithmetic: modelopt/torch/quantization/qtensor.)
+// Source: modelopt/torch/export; for the arithmetic, modelopt/torch/quantization/qtensor.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/Nvfp4.h"

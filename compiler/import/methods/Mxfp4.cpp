@@ -15,8 +15,8 @@ namespace ingot::import {
 
 namespace {
 
-/// Blocks of Codes.h: the exponent, then bytes with value j in the low nibble and value j + 16 in the high
-/// one.
+/// Makes the blocks of Codes.h: the exponent, and then bytes with value j in the low nibble and value j + 16 in the
+/// high nibble.
 class MadeOfMxfp4 : public GroupMaker {
 public:
   using GroupMaker::GroupMaker;

@@ -3,9 +3,9 @@
 //   codes   F8_E4M3 [N, K], or U32 [N, K / 4], the first in the lowest byte
 //   scales  U8 [N, K / 32]: 2^(s - 127)
 //
-// Model Optimizer, compressed-tensors and MLX store matrices this way, under names of their own (OCP
-// Microscaling Formats 1.0). A product has 4 bits of significand and a power of two, which bf16 holds
-// exactly, so such a matrix becomes bf16.
+// Model Optimizer, compressed-tensors and MLX store matrices this way, under names of their own (OCP Microscaling
+// Formats 1.0). A product of code and scale has a significand of 4 bits, so bf16 represents it exactly. Such a matrix
+// therefore becomes bf16.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/Quantized.h"

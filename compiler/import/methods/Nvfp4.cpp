@@ -48,7 +48,7 @@ private:
     return source.factors[static_cast<size_t>(row / source.rowsOfMatrix)];
   }
   bool isGguf() const { return scales.empty(); }
-  /// For a GGUF: the block of 64 values that contains group g, which is number g % 4 in it.
+  /// Returns the block of 64 values of a GGUF that contains group g. Within the block, it is group g % 4.
   const std::byte *ggufBlock(int64_t row, int64_t g) const {
     return codes.data() + (row * (columns / kGgufNvfp4Values) + g / 4) * kGgufNvfp4Bytes;
   }

@@ -10,10 +10,10 @@
 //   GGUF                per 64 values 4 unsigned scales, then 8 bytes of codes for each: byte j has values j
 //                       and 8 + j; scale 0x7f means 0                             f = X.scale, or 1
 //
-// The tensor has blocks of 256 (Codes.h), each with f / 2, because the table holds doubled values. Matrices
-// of a model have different f, and experts that no calibration data reached have f = 0, so nothing divides by
-// it. What compressed-tensors computes, e4m3(s) / weight_global_scale, differs from this in at most the last
-// bit of f32.
+// The resulting tensor has blocks of 256 values (Codes.h). Each block has the scale f / 2, because the table of E2M1
+// holds doubled values. The matrices of a model have different f. Experts that no calibration data reached have f = 0,
+// so no code may divide by f. compressed-tensors itself computes e4m3(s) / weight_global_scale, which differs from our
+// scale by at most the last bit of f32.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +21,8 @@
 
 namespace ingot::import {
 
-/// Rows of `columns` values; each run of `rowsOfMatrix` rows uses the next of `factors` (f above).
+/// The parts of an NVFP4 tensor with rows of `columns` values. Each matrix has `rowsOfMatrix` rows and one of the
+/// `factors` (f above), in order.
 struct Nvfp4Source {
   int64_t columns, rowsOfMatrix;
   std::span<const std::byte> codes, scales; ///< GGUF: both in `codes`
@@ -29,14 +30,14 @@ struct Nvfp4Source {
 };
 std::shared_ptr<const BlockMaker> makeNvfp4(Nvfp4Source source);
 
-/// The rows of `tensor` with other factors, for a tensor whose maker is makeNvfp4's.
+/// Returns a maker of the rows of `tensor` with other factors. The maker of `tensor` must come from makeNvfp4.
 std::shared_ptr<const BlockMaker> withFactors(const Tensor &tensor, std::vector<float> factors);
 
 constexpr int64_t kGgufNvfp4Values = 64, kGgufNvfp4Bytes = 36;
 
-/// For a GGUF whose tensors are all read: gives NVFP4 matrices the factors stored next to them (NAME.scale),
-/// and drops the activation scales (NAME.input_scale). E0477: the number of factors differs from the number
-/// of matrices.
+/// Gives the NVFP4 matrices of a GGUF the factors that are stored next to them (NAME.scale), and drops the activation
+/// scales (NAME.input_scale). Call it once all tensors are read. Errors: E0477: the number of factors differs from the
+/// number of matrices.
 Result<void> attachNvfp4Factors(CheckpointBuilder &builder);
 
 } // namespace ingot::import

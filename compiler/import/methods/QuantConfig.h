@@ -1,8 +1,8 @@
 //===- QuantConfig.h - The quantisation settings of a configuration --------===//
 //
-// Access to quantization_config of config.json for the readers of quantised checkpoints (Quantized.h). Keys
-// are relative to a scope: "bits", "config_groups.group_0.weights.num_bits". A key that a reader understands,
-// or that does not affect the weights, is marked as used; families refuse the rest.
+// This class gives the readers of quantised checkpoints (Quantized.h) access to quantization_config of config.json.
+// Keys are relative to a scope: "bits", "config_groups.group_0.weights.num_bits". A key that a reader supports, or that
+// does not affect the weights, is marked as used. Families refuse the other keys.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,21 +14,21 @@ namespace ingot::import {
 
 class QuantConfig {
 public:
-  /// `scope`: the prefix of every key, including its dot.
+  /// `scope` is the prefix of every key, including its dot.
   QuantConfig(CheckpointBuilder &builder, std::string scope)
       : builder(builder), scope(std::move(scope)) {}
 
-  /// A view of one of `members`: keys are relative to it.
+  /// Returns a view of one of `members`, with keys relative to it.
   QuantConfig in(const std::string &member) const { return {builder, scope + member}; }
 
-  /// Null if the key is missing or JSON null.
+  /// Returns the value, or null if the key is missing or its value is JSON null.
   const MetaValue *find(const std::string &key) const;
   const std::string *text(const std::string &key) const;
   bool has(const std::string &key) const { return find(key); }
-  /// The value, or `otherwise` if the key is missing; E0473 if the value has another type.
+  /// Returns the value, or `otherwise` if the key is missing. Errors: E0473: the value has another type.
   Result<int64_t> integerOr(const std::string &key, int64_t otherwise) const;
   Result<bool> booleanOr(const std::string &key, bool otherwise) const;
-  /// Empty if the key is missing or not a list of integers.
+  /// Returns a list of integers, which is empty if the key is missing or has another type.
   std::vector<int64_t> integers(const std::string &key) const;
 
   /// Checks that a key is missing or has one of these values (E0473).
@@ -41,9 +41,9 @@ public:
   /// Marks keys that do not affect the weights; a trailing '*' matches any rest.
   void harmless(std::initializer_list<std::string_view> patterns) const;
 
-  /// Checks the per-module settings in `object`, "extra_config" or "dynamic". Those that leave a module
-  /// unquantised ("bits": 16, or a name after "-:") are harmless and marked as used; so are those of
-  /// `modules`, which their reader looks up. Errors: E0473 for all others.
+  /// Checks the per-module settings in `object`, "extra_config" or "dynamic". Settings that leave a module unquantised
+  /// ("bits": 16, or a name after "-:") are harmless and marked as used. Settings of `modules` are marked as well,
+  /// because their reader uses them. Errors: E0473 for all other settings.
   Result<void> ownSettings(const std::string &object, const std::vector<std::string> &modules,
                            std::string_view whatToDo) const;
 

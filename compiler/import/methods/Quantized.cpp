@@ -11,7 +11,7 @@ namespace ingot::import {
 namespace {
 
 constexpr char kScope[] = "quantization_config.";
-/// Files that config.json may be accompanied by, and the method if they name none.
+/// Files next to config.json that may have the settings, and the method to assume if they name none.
 constexpr std::pair<const char *, const char *> kOtherConfigs[] = {
     {"quantize_config.json", "gptq"}, // AutoGPTQ's; the file of AutoAWQ names its method
     {"quant_config.json", "awq"},
@@ -36,7 +36,7 @@ constexpr QuantMethod kMethods[] = {
     {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
 
-/// Aliases of methods whose tensors are stored alike, in lower case, with '-' for '_'.
+/// Aliases of methods whose tensors are stored in the same way. Names are in lower case, with '-' instead of '_'.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"gptqmodel", "gptq"},
     {"gptq-v2", "gptq"},
@@ -55,7 +55,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"modelopt-fp4", "modelopt"},
 };
 
-/// The name of a method in kMethods.
+/// Returns the name that a method has in kMethods.
 std::string commonName(std::string method) {
   for (char &c : method)
     c = c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -83,7 +83,7 @@ Error unknownMethod(const std::string &method) {
       "use the original checkpoint, with --quantize int4-g64 or fp8, or one of these methods");
 }
 
-/// Tensors that no reader took: families decide about possible masks; all others are refused.
+/// Handles the tensors that no reader took. It refuses them, except possible masks, about which families decide.
 Result<void> settleRaw(CheckpointBuilder &builder) {
   for (RawTensor &tensor : builder.raw())
     if (tensor.dtype == "U8" || tensor.dtype == "BOOL")
@@ -134,7 +134,7 @@ Result<void> readQuantized(CheckpointBuilder &builder) {
       return read;
   } else if (const QuantConfig mlx(builder, "quantization.");
              mlx.has("bits") || mlx.has("group_size")) {
-    config.harmless({"*"}); // a copy of the same settings
+    config.harmless({"*"}); // quantization_config is a copy of the same settings
     if (auto read = readMlx(builder, mlx); !read)
       return read;
   }

@@ -13,9 +13,9 @@
 //   modelopt                              ModelOpt.cpp: NVFP4, FP8, MXFP8
 //   (quantization, without a method)      Mlx.cpp
 //
-// Each reader takes the parts of a matrix and adds one tensor, NAME.weight, so families need no knowledge of
-// the method. All other methods are refused by name. The tensors show which modules are quantised, so the
-// lists of modules (targets, modules_to_not_convert, ignore) are not needed.
+// Each reader takes the parts of a matrix and adds one tensor, NAME.weight, so families do not depend on the method.
+// All other methods are refused by name. The tensors show which modules are quantised, so the lists of modules
+// (targets, modules_to_not_convert, ignore) are not needed.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -39,10 +39,9 @@ std::span<const QuantMethod> quantMethods();
 /// those of readConfig.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
 
-/// Assembles tensors from the parts of quantised weights; refuses raw tensors that are left (E0218), except
-/// masks. Call it once all tensors and the configuration are read. Errors: E0470 to E0473 (Float8.h, and an
-/// unsupported configuration), E0477 (a part that is missing, or has another type or shape), E0478 (a value
-/// that is not a valid number).
+/// Assembles tensors from the parts of quantised weights. Refuses the remaining raw tensors (E0218), except masks. Call
+/// it once all tensors and the configuration are read. Errors: E0470 to E0473 (Float8.h, and an unsupported
+/// configuration), E0477 (a part that is missing, or has another type or shape), E0478 (a value that is not valid).
 Result<void> readQuantized(CheckpointBuilder &builder);
 
 /// The readers. Each is called if quantization_config names its method; `config` is its scope.
@@ -57,25 +56,26 @@ Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config)
 /// MLX, whose configuration is called `quantization` and names no method.
 Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
-/// The scope of Model Optimizer's keys.
+/// Returns a view with the scope of Model Optimizer's keys.
 QuantConfig modelOptScope(const QuantConfig &config);
 
 /// Names of the tensors that make up a matrix.
 struct CodesAndScales {
   std::string codes, scales;
 };
-/// Adds a matrix of MXFP4, NAME.weight, from codes in bytes or in words of eight codes, the first in the low
-/// nibble, and an exponent per 32 values. `types` are the types that codes may have. E0477.
+/// Adds a matrix of MXFP4, NAME.weight. Its codes are in bytes or in words of eight codes, with the first code in the
+/// low nibble. It has an exponent per 32 values. `types` are the types that codes may have. Errors: E0477.
 Result<void> addMxfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       std::string_view types);
 /// Adds a matrix of NVFP4, NAME.weight, from codes in bytes or in words of eight codes, and E4M3 scales
-/// (Nvfp4.h). E0477.
+/// (Nvfp4.h). Errors: E0477.
 Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor);
-/// Whether NAME.weight and NAME.weight_scale form an MXFP8 matrix, according to the configuration or to the
-/// shape of scales stored as bytes. E4M3 codes under power-of-two scales may be fp8 as well (Float8.h).
+/// Whether NAME.weight and NAME.weight_scale form an MXFP8 matrix. This follows from the configuration (`given`) or
+/// from the shape of scales that are stored as bytes. The types alone do not show it, since a matrix of E4M3 codes with
+/// power-of-two scales may also be fp8 (Float8.h).
 bool isMxfp8(const RawTensors &parts, const std::string &name, bool given);
-/// Adds a matrix of MXFP8, NAME.weight, as bf16 (Mxfp8.cpp). E0477.
+/// Adds a matrix of MXFP8, NAME.weight, as bf16 (Mxfp8.cpp). Errors: E0477.
 Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);
 
 } // namespace ingot::import

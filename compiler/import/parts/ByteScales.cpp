@@ -12,13 +12,14 @@ namespace ingot::import {
 
 namespace {
 
-constexpr uint8_t kOne[] = {127, 0x38}; // in E8M0 and in E4M3
+constexpr uint8_t kOne[] = {127, 0x38}; // the number 1 in E8M0 and in E4M3
 
 float valueOf(ByteScale kind, uint8_t byte) {
   return kind == ByteScale::E8M0 ? f32FromE8M0(byte) : f32FromE4M3(byte);
 }
 
-/// The byte that encodes `number` exactly; empty if none does. Values increase with their bytes.
+/// Returns the byte that encodes `number` exactly, or nothing if there is none. It uses binary search, because values
+/// increase with their bytes.
 std::optional<uint8_t> byteOf(ByteScale kind, float number) {
   const int count = kind == ByteScale::E8M0 ? 255 : 127; // the next byte is NaN
   int least = 0, most = count;

@@ -1,8 +1,7 @@
 //===- GroupMaker.h - Rows of codes with one scale per group ---------------===//
 //
-// MXFP4, MXFP8 and NVFP4 have the same structure in every container: rows of codes, and an eight-bit scale
-// per group of 16 or 32. A derived class adds how a row is encoded and which values of a group are not
-// finite.
+// MXFP4, MXFP8 and NVFP4 have the same structure in every container: rows of codes, and an eight-bit scale per group of
+// 16 or 32 values. A derived class encodes rows and finds the values of a group that are not finite.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,7 +10,7 @@
 
 namespace ingot::import {
 
-/// E0477 if rows of the weight `name` end inside a group.
+/// Checks that rows of the weight `name` consist of whole groups (E0477 otherwise).
 inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, int64_t group) {
   if (columns % group == 0)
     return {};
@@ -22,8 +21,8 @@ inline Result<void> expectWholeGroups(const std::string &name, int64_t columns, 
 
 class GroupMaker : public BlockMaker {
 public:
-  /// Rows of `columns` values, which are whole groups. `scales`: one byte per group. `codes` and `scales`
-  /// must live as long as the checkpoint.
+  /// Rows have `columns` values, which are whole groups of `group` values. `scales` has one byte per group. `codes` and
+  /// `scales` must live as long as the checkpoint.
   GroupMaker(int64_t columns, int64_t group, std::span<const std::byte> codes,
              std::span<const std::byte> scales)
       : columns(columns), group(group), codes(codes), scales(scales) {}
@@ -44,14 +43,14 @@ public:
 protected:
   /// Writes a row as the tensor's format stores it; returns the end of what it wrote.
   virtual std::byte *makeRow(int64_t row, std::byte *out) const = 0;
-  /// The first value in group `g` of a row that is not finite; -1 if there is none.
+  /// Returns the index of the first value in group `g` of a row that is not finite, or -1 if there is none.
   virtual int64_t notFiniteIn(int64_t row, int64_t g) const = 0;
 
   int64_t groupsOfRow() const { return columns / group; }
   uint8_t scaleOf(int64_t row, int64_t g) const {
     return static_cast<uint8_t>(scales[static_cast<size_t>(row * groupsOfRow() + g)]);
   }
-  /// The codes of a group, of `bits` bits each.
+  /// Returns the codes of a group. Each code has `bits` bits.
   const std::byte *codesOf(int64_t row, int64_t g, int64_t bits) const {
     return codes.data() + (row * columns + g * group) * bits / 8;
   }

@@ -19,7 +19,7 @@ using Scale = NumericFormat::Scale;
 bool fitsF16(float value) { return static_cast<float>(static_cast<_Float16>(value)) == value; }
 bool fitsBF16(float value) { return (std::bit_cast<uint32_t>(value) & 0xffff) == 0; }
 
-/// Common properties of all scales and zero points.
+/// The properties that all scales and zero points of one or more matrices have in common.
 struct Survey {
   bool f16 = true, bf16 = true;
   bool unsorted = false; ///< a matrix has columns that cannot be sorted by group
@@ -41,8 +41,8 @@ struct Survey {
       }
   }
   Scale scale() const { return f16 ? Scale::F16 : bf16 ? Scale::BF16 : Scale::F32; }
-  /// The offset to add to codes so that a common zero point becomes the middle of `bits` bits; empty if that
-  /// is impossible.
+  /// Returns the offset to add to codes so that their common zero point becomes the middle of the range of `bits` bits.
+  /// Returns nothing if that is impossible.
   std::optional<int> shift(int codeBits, int bits) const {
     const int by = (1 << (bits - 1)) - leastZero;
     if (leastZero != mostZero || by < 0 || (1 << codeBits) - 1 + by >= 1 << bits)
@@ -78,11 +78,12 @@ std::optional<WeightFormat> firstOf(int bits, bool zeros, Scale scale, int64_t g
 
 int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 
-/// A single group over all K may have any length, because blocks may end anywhere.
+/// Returns the group size for which a format is chosen. A single group over all K may have any length, because rows may
+/// end inside a block, so it counts as 128.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
-/// Whether no format can hold the matrix, so that it is multiplied out: groups that cannot be sorted, or
-/// minimums that require f32.
+/// Whether the matrix must be stored as floats, because no integer format fits. Either its columns cannot be sorted by
+/// group, or its minimums require f32.
 bool becomesFloats(const GroupedInts &ints, const Survey &survey) {
   return survey.unsorted || (ints.minimum && survey.scale() == Scale::F32);
 }
@@ -105,7 +106,7 @@ std::optional<WeightFormat> formatFor(const GroupedInts &ints, const Survey &sur
   return firstOf(bits, zeros, survey.scale(), groupOf(ints));
 }
 
-/// A tensor's name without the number of its expert.
+/// Returns a tensor's name without the number of its expert.
 std::string familyOf(std::string name) {
   constexpr std::string_view kExperts = "experts.";
   size_t at = name.rfind(kExperts);
@@ -118,11 +119,10 @@ std::string familyOf(std::string name) {
   return name.replace(at, end - at, "*");
 }
 
-/// The original index of each column, in the form that lm.permute reads; null if the columns cannot be
-/// sorted.
+/// The original index of each column, in the form that lm.permute reads. It is null if the columns cannot be sorted.
 using Columns = std::shared_ptr<const std::vector<float>>;
 
-/// The columns sorted by group; null unless every group has as many columns as `ints.group`.
+/// Returns the columns sorted by group, or null unless every group has as many columns as `ints.group`.
 Columns sortedColumns(const GroupedInts &ints) {
   std::vector<int32_t> columns(ints.order.size());
   std::iota(columns.begin(), columns.end(), 0);
@@ -211,7 +211,7 @@ private:
         *to++ = static_cast<std::byte>(q[k] | q[k + 1] << 4);
   }
 
-  /// Writes a number in the type of the format's scales, which holds it exactly.
+  /// Writes a number in the type of the format's scales, which represents it exactly.
   std::byte *putNumber(std::byte *to, float number) const {
     const uint32_t bits = std::bit_cast<uint32_t>(number);
     const uint16_t half = format.scale == Scale::F16
@@ -229,8 +229,7 @@ private:
   int moved = 0; ///< offset added to each code
 };
 
-/// Makes the values of matrices that become floats (becomesFloats), and of other experts with the same
-/// format.
+/// Makes the values of matrices that become floats (becomesFloats). If one expert must become floats, all experts do.
 class MultipliedOut : public BlockMaker {
 public:
   MultipliedOut(GroupedInts given, WeightFormat format) : ints(std::move(given)), format(format) {
@@ -320,7 +319,7 @@ Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t 
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices) {
   std::map<std::string, Survey> surveys;
-  Columns last; // gate and up of an expert share one order, and there may be thousands
+  Columns last; // shared by gate and up of an expert, which have one order; there may be thousands
   for (GroupedInts &ints : matrices) {
     if (ints.order.empty())
       continue;

@@ -1,12 +1,12 @@
 //===- GroupedInts.h - Integer codes, scales and zero points ----------------===//
 //
-// GPTQ, AWQ, compressed-tensors and others define a weight in the same way,
+// GPTQ, AWQ, compressed-tensors and others define a weight in the same way:
 //
 //   w[n][k] = scale[n][g] * (q[n][k] - zero[n][g]),   where g is the group of k
 //
-// and differ in where they store the three. A reader (Gptq.cpp, …) provides functions that find them, row by
-// row, and this file makes a tensor of them: NAME.weight in a format of NumericFormat.h, as blocks of
-// Codes.h, so packers, families and the plan interpreter do not depend on the origin. No value changes:
+// They differ in where they store scales, codes and zero points. A reader (Gptq.cpp, …) provides functions that find
+// these, row by row. This file makes a tensor of them: NAME.weight in a format of NumericFormat.h, as blocks of
+// Codes.h. Packers, families and the plan interpreter therefore do not depend on the origin. No value changes:
 //
 //   scales       f16 if f16 holds every one exactly, else bf16, else f32
 //   minimums     like scales, for checkpoints with w = scale * q + minimum
@@ -14,14 +14,14 @@
 //   codes        of 2, 3 and 4 bits are stored in 4 bits; codes of 8 bits in 8
 //   groups       128 values, or 64 or 32: scales are repeated if a checkpoint's groups are larger
 //
-// If the columns of a group are not adjacent (act-order: columns were quantised by importance), columns are
-// sorted by group, and a companion vector, NAME.columns, gives the column of x that each one multiplies
-// (lm.permute). No such order exists if the size of a group does not match its place. Such matrices become
-// floats: f16 if scales are f16, bf16 if they are bf16, with each product rounded once, which is what the
-// libraries' own kernels multiply. The compiler reports this.
+// If the columns of a group are not adjacent (act-order: columns were quantised by importance), columns are sorted by
+// group. A companion vector, NAME.columns, gives the column of x that each of them multiplies (lm.permute). Such an
+// order exists only if all groups have the same number of columns. Other matrices become floats: f16 if scales are f16,
+// bf16 if they are bf16, else f32. Each product is rounded once, and the libraries' own kernels multiply the same
+// numbers. The compiler reports this.
 //
-// Blocks are made when rows are read (BlockMaker), never all at once. Scales and zero points are scanned up
-// front, because the format depends on them.
+// Blocks are made when rows are read (BlockMaker), never all at once. Scales and zero points are read beforehand,
+// because the format depends on them.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -46,24 +46,25 @@ struct GroupedInts {
   std::function<float(int64_t row, int64_t group)> minimum = {};
   /// The group of each k, if the columns of a group are not adjacent.
   std::vector<int32_t> order = {};
-  /// The format, if codes index a table and scales are f32: there is nothing to choose, and no zero point.
+  /// The format, if codes index a table and scales are f32. In that case the format is fixed, and there is no zero
+  /// point.
   std::optional<WeightFormat> format = {};
 };
 
-/// Reads the group of each column from a tensor (g_idx); empty if the columns of each group are adjacent.
-/// E0477: group numbers out of range.
+/// Reads the group of each column from a tensor (g_idx). Returns an empty list if the columns of each group are
+/// adjacent. Errors: E0477: group numbers out of range.
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
 
-/// "X.columns" for "X.weight"; such a tensor need not exist.
+/// Returns "X.columns" for "X.weight". Such a tensor need not exist.
 std::string columnsOfWeight(std::string_view weight);
 
 /// Replaces parts with the assembled tensors. Tensors of experts, whose names differ only in the number after
-/// "experts.", get one common format, so that one reference can concatenate them. E0477: a group size that no
+/// "experts.", get one common format, so that one reference can concatenate them. Errors: E0477: a group size that no
 /// format has.
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,
                             std::vector<GroupedInts> matrices);
 
-/// The format of a matrix for a configuration without tensors (f16 scales).
+/// Returns the format of a matrix for a configuration without tensors, assuming f16 scales.
 WeightFormat formatOfGroups(int bits, int64_t group, bool zeros);
 
 } // namespace ingot::import

@@ -1,8 +1,8 @@
 //===- RawTensors.h - Parts of quantised weights, taken from a checkpoint --===//
 //
-// A quantised matrix consists of several tensors: codes in words, scales, zero points. Readers take them here
-// by name; a tensor that was taken is no longer part of the model. Types that no weight has (I32, U8, …) are
-// in the checkpoint's list of raw tensors; F16, BF16 and F32 are among its tensors.
+// A quantised matrix consists of several tensors: codes in words, scales, zero points. Readers take them by name from
+// RawTensors. A tensor that was taken is no longer part of the model. Tensors of types that no weight has (I32, U8, …)
+// are in the checkpoint's list of raw tensors; F16, BF16 and F32 tensors are in its list of tensors.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,7 +24,7 @@ struct Part {
   int64_t elements() const;
   /// Element i of I32, U32, I64, I8 or U8; unsigned types are zero-extended.
   int64_t integer(int64_t i) const;
-  /// I32 and U32 only
+  /// Returns element i of I32 or U32.
   uint32_t word(int64_t i) const { return load<uint32_t>(data.data() + 4 * i); }
   uint8_t byte(int64_t i) const { return static_cast<uint8_t>(data[static_cast<size_t>(i)]); }
   /// Element i of F32, F16, BF16, F8_E4M3 or F8_E8M0, exactly.
@@ -38,30 +38,30 @@ class RawTensors {
 public:
   explicit RawTensors(CheckpointBuilder &builder);
 
-  /// The names that end in `ending` ("….qweight"), without the ending, sorted.
+  /// Returns the names that end in `ending` (".qweight"), without the ending, sorted.
   std::vector<std::string> endingWith(std::string_view ending) const;
   bool has(const std::string &name) const { return parts.contains(name); }
   size_t size() const { return parts.size(); }
   const std::map<std::string, Part, std::less<>> &all() const { return parts; }
-  /// Null if there is no such tensor; a tensor that is found stays in the checkpoint.
+  /// Returns the tensor, or null if there is none. The tensor stays in the checkpoint.
   const Part *find(const std::string &name) const {
     auto found = parts.find(name);
     return found == parts.end() ? nullptr : &found->second;
   }
 
-  /// Takes a tensor of one of these types, "I32 U32" (E0477 if it is missing or of another type).
+  /// Takes a tensor that must have one of `types`, such as "I32 U32". Errors: E0477: it is missing or has another type.
   Result<const Part *> take(const std::string &name, std::string_view types);
-  /// Takes a tensor and also checks its shape, where -1 allows any extent (E0477).
+  /// Takes a tensor and also checks its shape. An extent of -1 in `shape` allows any extent. Errors: E0477.
   Result<const Part *> take(const std::string &name, std::string_view types,
                             const std::vector<int64_t> &shape);
-  /// Removes a tensor that does not affect the weights; it may be missing.
+  /// Removes a tensor that does not affect the weights. It need not exist.
   void drop(const std::string &name) { taken.insert(name); }
 
-  /// Keeps memory that a block maker reads alive with the checkpoint.
+  /// Keeps memory that a block maker reads alive as long as the checkpoint.
   void keep(std::shared_ptr<const void> memory) { builder.keep(std::move(memory)); }
 
-  /// Adds an assembled tensor. It may have the name of one of its parts, since finish() removes these first.
-  /// E0210 to E0213: its name.
+  /// Adds an assembled tensor. It may have the name of one of its parts, because finish() removes these first.
+  /// Errors: E0210 to E0213, for its name.
   Result<void> put(Tensor tensor);
 
   /// Removes everything that was taken or dropped from the checkpoint. Its parts stay readable.
@@ -74,7 +74,7 @@ private:
   std::vector<Tensor> made;
 };
 
-/// "16x64", for messages.
+/// Returns a shape for messages: "16x64".
 std::string printedShape(std::span<const int64_t> shape);
 
 } // namespace ingot::import

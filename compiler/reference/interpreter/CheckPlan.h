@@ -1,7 +1,7 @@
 //===- CheckPlan.h - Checks that the plan computes the model ----------------===//
 //
-// A plan runs in the plan interpreter on a slice: one layer of each kind. The first steps mix a decode, a chunk of a
-// prompt and a continued sequence. The last step has one token of each sequence. The checks compare
+// A plan runs in the plan interpreter on a slice: one layer of each kind. The first step mixes a decode, a chunk of a
+// prompt and a continued sequence. The second step has one token of each sequence. The checks compare
 //
 //   lm        and the plan without rounding   within kLargestWiringError, so launches are connected correctly
 //   the plan  and the one before planning     bit for bit, with rounding
