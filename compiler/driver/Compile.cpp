@@ -85,7 +85,7 @@ Result<bool> Compilation::buildProgram(const CodeTarget &chosen, CodeJob &job) {
   model = OwningOpRef<ModuleOp>();
   lowered = OwningOpRef<ModuleOp>();
   pipeline.device = target->kind();
-  pipeline.kv = *kvFormatNamed(target->kv(options)); // chooseKv knows it
+  pipeline.kv = *kvFormatNamed(target->kv(options)); // chooseKv has checked the name
   pipeline.kvLayers = caches.runsFor(*target, options);
   target->choosePasses(options, pipeline);
   progress.phase(target->phases().first);

@@ -186,5 +186,5 @@ void PassRuns::again(ModuleOp module, Build build, std::unique_ptr<PassInstrumen
   pm.addInstrumentation(
       std::make_unique<PassNames>(extensions.passes(), extensions.plugins(), name, text));
   pm.addInstrumentation(std::move(watch));
-  (void)pm.run(module); // a failure is fine: the passes up to it were observed
+  (void)pm.run(module); // after a failure, the passes before it were still observed
 }

@@ -253,7 +253,7 @@ public:
 
 private:
   struct Group {
-    uint64_t offset, size; ///< in the file
+    uint64_t offset, size; ///< the range of the file
     std::vector<FillJob *> jobs;
     uint64_t inSegment; ///< the group's offset in the segment
 

@@ -68,7 +68,7 @@ void report(Operation *top, const patterns::Driver &driver, const std::string &p
     return;
   const std::string with = kindsOf(model, driver, true), without = kindsOf(model, driver, false);
   if (with.empty() || without.empty())
-    return; // only the entry point, or all layers
+    return; // patterns matched only in the entry point, or in all layers
   remarkMissed(top, "patterns", "nothing matches the patterns of " + path + " in " + without);
   top->emitWarning("the patterns of ") << path << " match in " << with << ", not in " << without;
 }

@@ -71,7 +71,7 @@ Result<std::string> extend::translatePdll(const std::string &file) {
   const llvm::StringRef arguments[] = {*tool, "-x=mlir", "-I", folder.empty() ? "." : folder,
                                        "-I",  ours,      "-I", mlirs,
                                        "-o",  output,    "--", file};
-  const std::optional<llvm::StringRef> streams[] = {"", "", errors.str()}; // "": /dev/null
+  const std::optional<llvm::StringRef> streams[] = {"", "", errors.str()}; // "" is /dev/null
   std::string problem;
   int code =
       llvm::sys::ExecuteAndWait(*tool, arguments, /*Env=*/std::nullopt, streams, kMostSeconds,

@@ -26,7 +26,7 @@ struct KvRule;
 
 /// The sizes of a model that have limits; 0 or empty if the model has no such part or the size is not known.
 struct ModelSizes {
-  std::vector<int64_t> headWidths; ///< in its paged states
+  std::vector<int64_t> headWidths; ///< widths of heads in its paged states
   int64_t experts = 0, expertsUsed = 0, expertGroups = 0;
 };
 

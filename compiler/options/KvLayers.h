@@ -43,7 +43,7 @@ Result<KvRule> kvRule(const std::string &layers, const std::string &format, std:
 
 /// The KV cache of a layer.
 struct LayerCache {
-  std::vector<int64_t> widths; ///< of the vectors in its paged states; empty: no KV cache
+  std::vector<int64_t> widths; ///< widths of the vectors in its paged states; empty: no KV cache
   int64_t window = 0;          ///< attention window of its reader; 0: all positions
 };
 

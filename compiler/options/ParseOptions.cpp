@@ -61,7 +61,7 @@ namespace {
 struct Typed {
   std::vector<std::string> targets, insertions, patterns, kv;
   std::string recipe, precision = "fast", quantize, weights;
-  bool seed = false, dumpChanges = false;    ///< whether given
+  bool seed = false, dumpChanges = false;    ///< whether these options were given
   std::map<std::string, std::string> places; ///< places of values from a recipe
 
   /// Returns the prefix for an error: "r.toml, line 3, column 5: ", or an empty string if the value was

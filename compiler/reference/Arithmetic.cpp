@@ -287,7 +287,7 @@ Matrix reference::attention(const Matrix &q, const KvState &kv, int64_t slot,
     int64_t end = std::min(batch.positions[row] + 1, held);
     int64_t begin = p.window > 0 ? std::max<int64_t>(0, batch.positions[row] + 1 - p.window) : 0;
     if (!rows || begin >= end)
-      return; // no visible positions: zeros
+      return; // without visible positions, the output stays zero
     std::vector<float> scores;
     for (int64_t h = 0; h < p.heads; ++h)
       attendHead(q.row(t).data() + h * width, *rows, begin, end, h * p.kvHeads / p.heads, width, p,

@@ -30,7 +30,7 @@ static void addFirstOfKinds(lm::LayersOp op, std::vector<int64_t> &layers) {
       layers.push_back(int64_t(i));
 }
 
-/// Returns the number of past positions. They exceed the attention windows, except windows so long that generating such
+/// Returns the number of past positions. It exceeds each attention window, except windows so long that generating such
 /// a past would be slow.
 static int64_t pastOf(ModuleOp module) {
   constexpr int64_t kLongest = 1024;

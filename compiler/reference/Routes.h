@@ -23,11 +23,11 @@ namespace ingot::reference {
 
 struct Routes {
   int64_t experts = 0, used = 0;
-  std::vector<int32_t> expert; ///< of each pair, ascending within a token
-  std::vector<float> weight;   ///< of each pair
-  std::vector<int32_t> row;    ///< of each pair
-  std::vector<int32_t> token;  ///< of each row
-  std::vector<int32_t> pair;   ///< of each row
+  std::vector<int32_t> expert; ///< expert of each pair, ascending within a token
+  std::vector<float> weight;   ///< weight of each pair
+  std::vector<int32_t> row;    ///< row of each pair
+  std::vector<int32_t> token;  ///< token of each row
+  std::vector<int32_t> pair;   ///< pair of each row
 
   int32_t expertOf(int64_t p) const {
     return expert[static_cast<size_t>(pair[static_cast<size_t>(p)])];

@@ -37,7 +37,7 @@ public:
 enum class Rounding {
   ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new
             ///< format
-  AsStored, ///< numbers as in the source, whatever the format
+  AsStored, ///< numbers are those of the source, whatever the format
 };
 
 /// The checkpoint's tensors, dequantised on first use and rounded as requested. Whole tensors stay in memory

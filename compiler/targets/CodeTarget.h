@@ -32,9 +32,9 @@ namespace ingot::compiler {
 struct CodeContext {
   const CompileOptions &options;
   int threads;
-  std::optional<CodeCache> &cache;                 ///< opened before code generation, if at all
+  std::optional<CodeCache> &cache;                 ///< set before code generation, or empty
   std::function<Error(std::string)> compilerError; ///< E0490: an internal error
-  mlir::TimingScope &timing;                       ///< of the compilation
+  mlir::TimingScope &timing;                       ///< timing of the compilation
 };
 
 /// The result of checking code against the plan interpreter.

@@ -19,8 +19,8 @@ namespace ingot::compiler {
 /// The difference between a buffer and its expected contents.
 struct BufferAgreement {
   std::optional<std::string>
-      wrong;          ///< the first value that is out of bounds: "value 3 of row 0 is 1.5 for 1.25
-                      ///< …"
+      wrong; ///< the first value that is out of bounds: "value 3 of row 0 is 1.5, expected 1.25
+             ///< …"
   double largest = 0; ///< relative to the largest number of the row
   double largestAbsolute = 0;
 };

@@ -78,7 +78,7 @@ public:
   void behind(plan::LaunchOp launch, plan::StepOp step, const Batch &batch, plan::Mode mode,
               Memory &memory) override;
 
-  const std::vector<int32_t> *ids = nullptr; ///< of the current step
+  const std::vector<int32_t> *ids = nullptr; ///< ids of the current step
   CodeAgreement agreement;
   std::optional<Error> wrong; ///< the first error
 
@@ -120,6 +120,7 @@ private:
 } // namespace
 
 double compiler::boundOf(kernel::FuncOp fn, ArrayRef<CodeBound> ofDevice) {
+  // The bounds that all devices have. The comments name the operations that cause a difference or exclude one.
   static constexpr CodeBound kOfAll[] = {
       {"gather", 0},         // one product
       {"rope_table", 2e-7},  // the last bit of cos and sin
@@ -140,7 +141,7 @@ double compiler::boundOf(kernel::FuncOp fn, ArrayRef<CodeBound> ofDevice) {
   assert(found != std::end(kOfAll) && "an op that the plan interpreter knows has a bound");
   if (auto append = dyn_cast<kernel::RopeAppendOp>(fn.anchor());
       append && (append.getQNorm() || append.getKNorm()))
-    return found->allowed + 1e-6;                            // the order of the heads' means
+    return found->allowed + 1e-6; // for the summation order of the means of heads
   if (auto matmul = dyn_cast<kernel::MatmulOp>(fn.anchor())) // the order matters more in a long sum
     return found->allowed * std::max(1.0, std::sqrt(double(matmul.xType().getN()) / 64));
   return found->allowed;

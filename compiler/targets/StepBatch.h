@@ -16,7 +16,7 @@ namespace ingot::compiler {
 
 class StepBatch {
 public:
-  static constexpr int64_t kSequences = 3, kPages = 10; ///< of each sequence
+  static constexpr int64_t kSequences = 3, kPages = 10; ///< kPages is per sequence
 
   StepBatch(const reference::Batch &batch, const std::vector<int32_t> &ids);
   StepBatch(const StepBatch &) = delete;

@@ -200,7 +200,7 @@ static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipel
   for (size_t left = found ? parts(*found->before).size() : 0; left > 0 && hasTime(); --left) {
     OwningOpRef<ModuleOp> fewer(found->before->clone());
     const auto all = parts(*fewer);
-    if (left > all.size()) // the launches of a removed step's section went with it
+    if (left > all.size()) // a removed step also removed the launches of its section
       continue;
     all[left - 1]->erase();
     dropUnnamed(*fewer);

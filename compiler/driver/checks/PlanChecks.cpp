@@ -45,7 +45,7 @@ namespace {
 /// The first pass after which the plan is wrong.
 struct WrongPass {
   std::string name, text; ///< the pass's argument, without and with its options
-  std::string pipeline;   ///< as a pipeline over the module
+  std::string pipeline;   ///< the pass as a pipeline over the module
   OwningOpRef<ModuleOp> before, after;
 };
 

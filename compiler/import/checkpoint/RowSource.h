@@ -64,7 +64,7 @@ private:
   struct Part {
     const Tensor *tensor;
     RowOrder order;
-    int64_t rows;  ///< of this part
+    int64_t rows;  ///< number of rows in this part
     int64_t stack; ///< rows of the tensor before this matrix
     int64_t limit; ///< rows of the matrix, or its columns if it is transposed
     bool transposed = false;

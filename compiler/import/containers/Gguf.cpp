@@ -342,7 +342,7 @@ Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout,
 Result<void> GgufReader::place(uint64_t alignment) {
   const uint64_t start = alignUp(cursor.offset(), alignment);
   if (records.empty() && start >= file.size())
-    return {}; // the first part of a split model
+    return {}; // the first part of a split model may have no data
   if (start >= file.size())
     return refuse(cause::ggufDataMissing, line(fileName(path), " has no tensor data"),
                   line("the data of ", records.size(), " tensors should start at ", start,
@@ -486,7 +486,7 @@ Result<GgufHead> readGgufHead(std::span<const std::byte> file, const std::string
     return head;
   if (Result<void> model = identifyGguf(keys, path); !model)
     head.notModel = model.error();
-  else if (reader.tensors() == 0) // a vocabulary
+  else if (reader.tensors() == 0) // the file is only a vocabulary
     head.notModel = reader.noTensorsError();
   return head;
 }

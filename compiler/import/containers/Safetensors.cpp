@@ -22,7 +22,7 @@ constexpr int kMaxDims = 8;
 struct Dtype {
   std::string_view name;
   std::optional<WeightFormat> format; ///< empty: no weight, but maybe part of a quantised weight
-  int bytes;                          ///< per element; 0: known, but not read
+  int bytes;                          ///< per element; 0: tensors of this type are not read
 };
 
 constexpr Dtype kDtypes[] = {

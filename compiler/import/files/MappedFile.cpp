@@ -67,7 +67,7 @@ void forgetPages(std::span<const std::byte> mapped) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
              begin = reinterpret_cast<uintptr_t>(mapped.data()),
              first = (begin + page - 1) / page * page, end = (begin + mapped.size()) / page * page;
-  if (first < end) // this is only advice, so a failure is ignored
+  if (first < end) // madvise is only advice, so a failure is ignored
     (void)::madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
 }
 

@@ -50,7 +50,7 @@ std::vector<int64_t> interpreter::firstLayers(plan::ProgramOp program) {
 static Slice sliceOf(ModuleOp module, uint64_t seed) {
   plan::ProgramOp program = programOf(module);
   Slice slice{firstLayers(program), 19, seed, {}, {}};
-  // The past exceeds the attention windows, except windows so long that generating such a past would be slow.
+  // The past exceeds each attention window, except windows so long that generating such a past would be slow.
   for (plan::StateOp state : program.getBody().getOps<plan::StateOp>())
     if (constexpr int64_t kLongest = 1024; int64_t(state.getWindow().value_or(0)) <= kLongest)
       slice.past = std::max(slice.past, int64_t(state.getWindow().value_or(0)) + 3);

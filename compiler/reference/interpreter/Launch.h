@@ -122,7 +122,7 @@ private:
   llvm::DenseMap<mlir::Value, FusedValue> fusedValues; ///< fused values, which never reach memory
   mutable plan::LaunchOp op; // ops are handles, so constness does not apply
   mutable plan::StepOp planStep;
-  kernel::LaunchInterface anchor; ///< of the kernel
+  kernel::LaunchInterface anchor; ///< the anchor of the kernel
   llvm::SmallVector<kernel::OperandEffect> effects;
 };
 

@@ -93,7 +93,7 @@ public:
     std::string name;
     plan::BufferClass kind;
     int64_t address; ///< offset in the arena of its class
-    int64_t bytes;   ///< for all units
+    int64_t bytes;   ///< size, for all tokens or rows
     bool persistent;
   };
 
@@ -118,7 +118,7 @@ public:
 
 private:
   struct Arena {
-    int64_t unit; ///< bytes
+    int64_t unit; ///< bytes that are observed together
     std::vector<std::byte> bytes;
     std::vector<Unit> units;
   };

@@ -21,8 +21,8 @@ static constexpr int64_t kPage = 4096;
 
 /// The kBasePanels distinct panels that a weight repeats over and over.
 struct PanelWeights::Base {
-  PanelLayout layout;            ///< of kBasePanels panels
-  std::vector<std::byte> panels; ///< of a matrix
+  PanelLayout layout;            ///< layout of kBasePanels panels
+  std::vector<std::byte> panels; ///< packed panels, if the weight is a matrix
   Matrix numbers;                ///< decoded values: for a matrix, of the panels' rows; for a
                                  ///< vector, its only row
 

@@ -15,6 +15,7 @@ using kernel::RowKind;
 
 namespace {
 
+/// The bounds of ops on CPUs. The comments name the operations that cause the differences.
 constexpr CodeBound kBounds[] = {
     {"matmul", 2e-6},    // the order of sums; exp
     {"attention", 4e-6}, // online softmax, exp of scores that may be large

@@ -16,6 +16,7 @@ using kernel::RowKind;
 
 namespace {
 
+/// The bounds of ops on GPUs. The comments name the operations that cause a difference or exclude one.
 constexpr CodeBound kBounds[] = {
     {"matmul", 4e-6},     // the order of sums; exp
     {"attention", 4e-3},  // queries, keys and weights of positions are bf16; exp2
@@ -178,7 +179,7 @@ Result<void> CodeOnEmulator::launch(const fb::Variant &variant, const cuda::Step
 
 std::string CodeOnEmulator::run(kernel::FuncOp fn, size_t way, ArrayRef<Operand> operands,
                                 const BatchView &batch) {
-  constexpr size_t kLine = 256, kImage = 64 << 10; // for about forty tokens
+  constexpr size_t kLine = 256, kImage = 64 << 10; // enough for about forty tokens
   std::unique_ptr<std::byte, decltype(&std::free)> image(
       static_cast<std::byte *>(std::aligned_alloc(kLine, kImage)), std::free);
   const auto address = reinterpret_cast<cuda::Address>(image.get());
