@@ -43,7 +43,7 @@ struct Requirement {
   std::string feature, needs;
   const char *code; ///< code of the error
   bool (*has)(const Requirement &rule, const Combination &);
-  /// Returns what the combination has instead of the required feature; empty if it has the feature.
+  /// Describes what the combination has instead of the required feature. Returns "" if it has the feature.
   std::string (*lacks)(const Requirement &rule, const Combination &);
   std::string fix;
   KvFormat kv = KvFormat::F32; ///< for a rule about one format

@@ -4,7 +4,7 @@
 //              (passes/Target.h)          │
 //                                         └──begin().emit──▶ text
 //
-// The driver iterates over codeTargets() and knows none of them by name. A new target is a folder here and a
+// The driver iterates over codeTargets() and names none of them. A new target is a folder here and a
 // line in Targets.cpp (docs/extending.md).
 //===----------------------------------------------------------------------===//
 #pragma once

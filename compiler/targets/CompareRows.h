@@ -2,7 +2,7 @@
 //
 // These functions compare one buffer of one launch in the encoding of its rows. Numbers may differ by a bound plus the
 // rounding of their encoding. Ids and keys must be equal, bit for bit, with one exception (compareWords).
-// DifferentialCheck.h defines what is compared with what.
+// DifferentialCheck.h defines which buffers are compared.
 //===----------------------------------------------------------------------===//
 #pragma once
 

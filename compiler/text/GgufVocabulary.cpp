@@ -2,7 +2,7 @@
 //
 // GGUF keeps tokens, scores, types and merges, but only names the rest of a tokenizer. This file writes the
 // equivalent tokenizer.json: the one that the model was trained with, as far as the names determine it
-// (llama.cpp's llama-vocab.cpp lists what they mean):
+// (llama.cpp's llama-vocab.cpp lists the meaning of the names):
 //
 //   model "gpt2"   byte-level BPE; `pre` names the regular expression that splits text into words
 //   model "llama"  SentencePiece BPE with byte fallback; merges are derived from the scores, or from the

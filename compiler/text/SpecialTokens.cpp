@@ -5,7 +5,7 @@
 // generation. GGUF has one key for each kind of special id. In both containers, the tokens that end a turn in the
 // chat template's format end a generation as well (TurnEnds.h).
 //
-// The post-processor of tokenizer.json determines what is put before a text, as in transformers 5:
+// The post-processor of tokenizer.json determines the ids that are put before a text, as in transformers 5:
 // `add_bos_token` of tokenizer_config.json is not read if there is a tokenizer.json.
 //===----------------------------------------------------------------------===//
 

@@ -64,9 +64,9 @@ struct StoredBlock {
   int values, bytes;
   int scaleAt, minAt; ///< byte offset of d (-1: `unpack` finds it), and of m or dmin (-1: none)
   StoredScale scale;
-  void (*unpack)(const uint8_t *block,
-                 BlockParts &parts); ///< sets q, s, t; d and m are already set
-  bool endsAnywhere = false;         ///< rows need not be whole blocks
+  /// Sets q, s and t. On entry, d and m are already set.
+  void (*unpack)(const uint8_t *block, BlockParts &parts);
+  bool endsAnywhere = false; ///< rows need not be whole blocks
 
   StoredScale minScale() const {
     return scale == StoredScale::BF16 ? StoredScale::BF16 : StoredScale::F16;

@@ -167,7 +167,7 @@ bool areZeroUnder(const Tensor &tensor, size_t i, size_t scales) {
   return true;
 }
 
-/// Whether the configuration says that scales are powers of two stored as bytes.
+/// Whether, according to the configuration, scales are powers of two that are stored as bytes.
 bool saysPowers(const QuantConfig &config) {
   const std::string *format = config.text("scale_fmt");
   return format && *format == "ue8m0";

@@ -41,7 +41,7 @@ public:
   }
 
 protected:
-  /// Writes a row as the tensor's format stores it; returns the end of what it wrote.
+  /// Writes a row as the tensor's format stores it. Returns the end of the written bytes.
   virtual std::byte *makeRow(int64_t row, std::byte *out) const = 0;
   /// Returns the index of the first value in group `g` of a row that is not finite, or -1 if there is none.
   virtual int64_t notFiniteIn(int64_t row, int64_t g) const = 0;
