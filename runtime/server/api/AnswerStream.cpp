@@ -21,8 +21,8 @@ public:
   void take(service::Output &output) override {
     output.choice += firstChoice;
     const bool last = output.kind == service::Output::Kind::End && --open == 0;
-    // The stream owns the model, and a failed engine still owns this job: drop the reference, or
-    // they keep each other alive.
+    // The stream owns the model, and a failed engine still owns this job. Drop the job's reference to
+    // the stream at the end, or the two keep each other alive.
     const std::shared_ptr<AnswerStream> to = last ? std::move(stream) : stream;
     to->take(output);
   }
@@ -35,7 +35,7 @@ private:
 AnswerStream::AnswerStream(Generation given, std::shared_ptr<http::Responder> answers)
     : generation(std::move(given)), responder(std::move(answers)) {}
 
-/// The field that an error of validation is about; empty: none in particular.
+/// Returns the field that a validation error is about; empty: none in particular.
 static const char *fieldOf(const Error &error, const Generation &asked) {
   if (error.code == errors::kSamplingRange)
     return "";
@@ -98,7 +98,7 @@ std::optional<ApiError> AnswerStream::submit(std::shared_ptr<AnswerStream> strea
   const auto jobs = stream->jobs;
   for (size_t i = 0; i < places.size(); ++i) {
     service::Reservation place = std::move(places[i]);
-    if (inTurns && i) // the queue's limit counts the request once
+    if (inTurns && i) // only the first prompt counts towards the queue's limit
       place = service.resume();
     auto queued = service.submit(std::move(requests[i]), jobs[i], std::move(place));
     if (queued)
@@ -271,7 +271,8 @@ void AnswerStream::noteAsked() const {
   record.topK = request.sampling.topK;
 }
 
-/// Records the end of a choice. Times of a response are the earliest and latest of its jobs.
+/// Records the end of a choice. A response's times are the earliest scheduled and first-token times
+/// and the latest last-token time of its jobs.
 void AnswerStream::noteEnd(const service::Output &output) const {
   if (!generation.record)
     return;

@@ -24,9 +24,9 @@ struct Usage {
   int64_t prompt = 0, completion = 0, cached = 0, reasoning = 0;
 };
 
-/// llama.cpp's timings of one choice. The prompt counts the computed tokens, without the cached
-/// ones. The first new token comes from the prompt's step, so n new tokens take n - 1 further
-/// steps.
+/// llama.cpp's timings of one choice. prompt_n counts only the computed tokens of the prompt, not
+/// the cached ones. The first new token comes from the prompt's step, so n new tokens take n - 1
+/// further steps.
 struct ChoiceTimes {
   int64_t prompt = 0, cached = 0, predicted = 0; ///< tokens
   uint64_t begun = 0, first = 0, last = 0;       ///< ns; 0: not yet
@@ -49,12 +49,12 @@ class AnswerStream : public std::enable_shared_from_this<AnswerStream> {
 public:
   virtual ~AnswerStream() = default;
 
-  /// Validates the request with each prompt (ids), and queues a job for each, with the choices and
-  /// settings of the generation. The first reservation was made before the request was read.
-  /// Returns an error if a prompt is not valid or the first job cannot be queued; a later failure
-  /// aborts the stream. May be called from any thread, but only the server's thread uses the stream
-  /// from then on. `inTurns`: uses the free places of the service, up to kMostAtOnce, and runs the
-  /// prompts one after the other in them.
+  /// Validates the request with each prompt (a list of ids) and queues a job for each prompt, with
+  /// the choices and settings of the generation. `first` is the reservation that was made before the
+  /// request was read. Returns an error if a prompt is not valid or the first job cannot be queued.
+  /// A later failure aborts the stream. May be called from any thread, but only the server's thread
+  /// uses the stream from then on. `inTurns`: at most kMostAtOnce prompts run at once, fewer if the
+  /// service has fewer free places. The others follow as these end.
   static std::optional<ApiError> submit(std::shared_ptr<AnswerStream> stream,
                                         std::vector<std::vector<int32_t>> prompts,
                                         service::Reservation first, const Post &post,
@@ -69,16 +69,16 @@ protected:
   /// Receives a prompt's log-probabilities before the tokens of its choices, if
   /// Request::promptLogprobs asks for them. The choice is the prompt's first.
   virtual void prompt(const service::Output &output) {}
-  /// Reports the progress of a prompt (see `timesOf`) if return_progress asks for it: before each
-  /// step that computes a part of the prompt, and before its first token. The choice is the
-  /// prompt's first.
+  /// Reports the progress of a prompt (see `timesOf`) if the request sets return_progress. It is
+  /// called before each step that computes a part of the prompt, and before the first token. The
+  /// choice is the prompt's first.
   virtual void progress(int32_t choice) {}
   virtual void token(const service::Output &output) = 0;
   virtual void ended(const service::Output &output) = 0; ///< a choice has ended
-  virtual void finished() = 0; ///< all have; sends the response or its end
+  virtual void finished() = 0; ///< all choices have ended; sends the response or its end
   virtual const char *contentType() const {
     return "text/event-stream; charset=utf-8";
-  } ///< of a stream
+  } ///< the type of a streamed response
   /// Ends a streamed answer with an error.
   virtual void failed(const ApiError &error);
   /// Formats an error for the protocol.
@@ -86,17 +86,19 @@ protected:
 
   /// Writes an event of a stream: "data: …\n\n", with an event name if there is one.
   void event(std::string_view data, std::string_view name = "");
-  /// Returns the beginning of OpenAI's completions and chats, up to their list: {"id":…,"choices":
+  /// Returns the beginning of OpenAI's completions and chats, up to the list of choices:
+  /// {"id":…,"choices":
   std::string listHead(std::string_view idPrefix, std::string_view object) const;
   /// Returns the end of a chunk that begins with listHead(), after its list: usage if requested.
   std::string chunkEnd() const;
-  /// Ends a response in this shape: usage and [DONE] of a stream, or the whole response with its
-  /// list of choices.
+  /// Ends a response that begins with listHead(). A stream gets its usage and [DONE]; otherwise the
+  /// whole response is sent, with its list of choices.
   void finishList(const std::string &head, std::string_view choices);
   const Generation &asked() const { return generation; }
   StopCause stopOf(const service::Output &output) const;
   const ChoiceTimes &timesOf(int32_t choice) const { return times[size_t(choice)]; }
-  /// Further members of a whole response, ",…" before its usage. Set in finished().
+  /// Further members of a whole response or of a stream's usage event, each as ",…". They are written
+  /// before the usage. finished() sets them.
   std::string moreMembers;
   http::Responder &response() { return *responder; }
   int32_t choices() const { return total; }
@@ -118,8 +120,8 @@ private:
 
   Generation generation;
   std::shared_ptr<http::Responder> responder;
-  std::vector<std::shared_ptr<service::Job>> jobs; ///< until close()
-  std::vector<runtime::ValidatedRequest> later; ///< those that wait for their turn, last one first
+  std::vector<std::shared_ptr<service::Job>> jobs; ///< empty after close()
+  std::vector<runtime::ValidatedRequest> later; ///< requests waiting for their turn, last one first
   int32_t total = 0, open = 0;
   int64_t reported = 0; ///< tokens so far, over all choices
   std::vector<ChoiceTimes> times;

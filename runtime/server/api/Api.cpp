@@ -20,7 +20,8 @@ using runtime::JsonText;
 /// The version of Ollama whose routes are implemented.
 constexpr std::string_view kOllamaVersion = "0.14.0";
 
-/// Maximum number of requests without a place in the queue that are being read or wait to be read.
+/// At most this many requests without a place in the queue may be waiting for a reader or being
+/// read.
 constexpr int kMostUnplaced = 64;
 
 void send(http::Responder &responder, const ApiError &error, Dialect dialect = Dialect::OpenAI) {
@@ -140,9 +141,9 @@ void Api::handle(http::HttpRequest request, std::shared_ptr<http::Responder> tra
   call->generation.record = record;
   record->generates = entry->generates;
   if (entry->generates) {
-    // The place is reserved before the body is parsed: it bounds the bodies that wait for a reader,
-    // and an excess request is refused at once. Only the body names the model. With several models,
-    // the first one with room therefore provides a place until the right one is known (below).
+    // The place is reserved before the body is parsed. This bounds the bodies that wait for a reader,
+    // and an excess request is refused at once. The model is known only once the body is parsed. With
+    // several models, the first one with room therefore provides a place, which is exchanged below.
     Result<service::Reservation> place = Error{};
     for (const auto &model : models->all())
       if (place = model->service().reserve(); place) {
@@ -168,7 +169,7 @@ void Api::handle(http::HttpRequest request, std::shared_ptr<http::Responder> tra
   auto kept = std::make_shared<http::HttpRequest>(std::move(request));
   const size_t bytes = kept->body.size();
   auto read = [this, call = std::move(call), kept = std::move(kept), entry, record] {
-    struct Done { // for requests without a place in the queue
+    struct Done { // counts the end of a request without a place in the queue
       std::atomic<int> *count;
       ~Done() {
         if (count)
@@ -193,7 +194,7 @@ void Api::handle(http::HttpRequest request, std::shared_ptr<http::Responder> tra
         record->model = (*model)->name();
         call->generation.requestId = kept->id;
         call->generation.apiKey = kept->apiKey;
-        if (entry->generates && *model != reserved) { // exchange the place
+        if (entry->generates && *model != reserved) { // exchange the place for one of this model
           auto place = (*model)->service().reserve();
           if (place)
             call->place = std::move(*place);
@@ -204,7 +205,7 @@ void Api::handle(http::HttpRequest request, std::shared_ptr<http::Responder> tra
       if (call->document.error())
         error = call->document.error();
       if (!error) {
-        auto model = call->generation.model; // routes move the generation out
+        auto model = call->generation.model; // copied, because routes move the generation out
         error = entry->route(*call);
         if (error && error->status == 429 && model)
           error->retryAfter = model->service().retryAfter();
@@ -267,7 +268,7 @@ static std::string openMetrics(std::string_view text) {
     text.remove_prefix(end + 1);
     if (line.starts_with("# ")) {
       // A counter loses "_total" on its HELP line and on the TYPE line after it. A histogram keeps
-      // it. A HELP line does not say the type, so the line after it is read.
+      // it. A HELP line does not contain the type, so the TYPE line after it is read.
       const size_t name = line.find(' ', 2) + 1, last = line.find(' ', name);
       const bool total = line.substr(name, last - name).ends_with("_total");
       const bool type = line.starts_with("# TYPE");

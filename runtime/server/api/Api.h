@@ -19,16 +19,17 @@ namespace ingot::api {
 struct ApiOptions {
   int readers = 2;                   ///< threads that read requests
   std::string version = "";          ///< version of this program
-  observe::Observers observers = {}; ///< receive the record of every request
-  bool trace = false;                ///< give every request a span, for an exporter
-  bool keepBodies = false;           ///< keep request bodies in the records
-  /// Returns further families for /metrics in the exposition format. Called from any thread.
+  observe::Observers observers = {}; ///< they receive the record of every request
+  bool trace = false;                ///< gives every request a span, for an exporter
+  bool keepBodies = false;           ///< keeps request bodies in the records
+  /// Returns further metric families for /metrics in the exposition format. Called from any thread.
   std::function<std::string()> moreMetrics = {};
 };
 
 class Api {
 public:
-  /// `post` runs work on the server's thread; models' dispatch must be the same.
+  /// `post` runs work on the server's thread. The models must dispatch their outputs to that thread
+  /// too.
   Api(std::shared_ptr<service::ModelRegistry> models, ApiOptions options, Post post);
 
   /// The handler that http::Server calls.
@@ -50,7 +51,7 @@ private:
   std::atomic<bool> draining = false;
   std::atomic<int> unplaced = 0; ///< requests under way without a place in the queue
   std::shared_ptr<observe::RouteCounts> counts = std::make_shared<observe::RouteCounts>();
-  std::shared_ptr<const observe::Observers> observers; ///< those of the options, and `counts`
+  std::shared_ptr<const observe::Observers> observers; ///< the options' observers, and `counts`
   service::WorkQueue readers; ///< declared last: its threads use the other fields
 };
 

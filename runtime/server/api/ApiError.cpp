@@ -23,12 +23,12 @@ const char *ApiError::type() const {
   }
 }
 
-// Clients search for these phrases to shorten a conversation or switch to another model: litellm
-// (is_error_str_context_window_exceeded), and agents with their own lists.
+// Clients search error texts for the phrases below, to shorten a conversation or switch to another
+// model: litellm does (is_error_str_context_window_exceeded), and so do agents with their own lists.
 
 static std::string tokens(int64_t count) { return std::to_string(count) + " tokens"; }
 
-/// Returns OpenAI's text, preceded by the text of its newer API.
+/// Returns OpenAI's text. If the prompt alone is too long, the text of OpenAI's newer API precedes it.
 static std::string openAiWords(const ApiError &error) {
   const Overflow &o = *error.overflow;
   const std::string where = error.param.empty() ? "prompt" : error.param;
@@ -54,7 +54,8 @@ static std::string llamaCppWords(const Overflow &o) {
          tokens(o.most) + "), try increasing it: the input is too large to process";
 }
 
-/// Returns "field: message", unless the message already begins so, as those of Fields::fail do.
+/// Returns "field: message". A message that already begins with the field, such as one of
+/// Fields::fail, stays unchanged.
 static std::string named(const ApiError &error) {
   const bool is = error.param.empty() || error.message.starts_with(error.param + ":");
   return is ? error.message : error.param + ": " + error.message;

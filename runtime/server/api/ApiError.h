@@ -11,7 +11,7 @@ namespace ingot::api {
 /// Sizes, in tokens, of a request that exceeds the context or the KV memory.
 struct Overflow {
   int64_t prompt; ///< a lower bound if its text was too long to count
-  int64_t answer; ///< requested new tokens; 0: none, or as many as fit
+  int64_t answer; ///< requested new tokens; 0: none were requested, or as many as fit
   int64_t most;   ///< limit for prompt and answer together
   bool promptAlone() const { return prompt > most; }
 };
@@ -20,9 +20,9 @@ struct Overflow {
 struct ApiError {
   int status = 400; ///< 400 401 404 405 413 429 500 503
   std::string message;
-  std::string param;      ///< the field, as a path: "messages[2].content"; or ""
+  std::string param;      ///< path of the faulty field: "messages[2].content"; or ""
   std::string code;       ///< "E0505", "unsupported_field"; or ""
-  int64_t retryAfter = 0; ///< seconds, for 429 and 503; 0: not sent
+  int64_t retryAfter = 0; ///< seconds for Retry-After, with 429 and 503; 0: not sent
   /// Set for E0505 and E0506, whose text depends on the API.
   std::optional<Overflow> overflow = std::nullopt;
 
@@ -35,8 +35,9 @@ struct ApiError {
   std::string cohereBody() const;    ///< OpenAI's shape, with "message" next to "error"
 };
 
-/// Converts an error of the runtime for a client: E0560 is 429, E0561 and E07xx are 503, errors
-/// that the user can fix are 400, and the rest are 500. `param`: the field that caused it, if any.
+/// Converts an error of the runtime for a client. E0560 becomes 429, and E0561 and E07xx become
+/// 503. Errors that the user can fix become 400, and the rest 500. `param`: the field that caused
+/// the error, if any.
 ApiError apiError(const Error &error, std::string param = "");
 
 /// A value or an error.

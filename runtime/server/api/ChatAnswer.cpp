@@ -236,12 +236,15 @@ static bool writesJson(const text::OutputFormat &format) {
          (marks->syntax == text::CallSyntax::Object || marks->syntax == text::CallSyntax::Json);
 }
 
-/// Compiles the combined grammar of the tools and the request's own grammar. If a call is required,
-/// it allows calls only. If a call is allowed, it allows a call or an answer that matches the
-/// request's grammar; if there is none but a tool is strict, it allows any text with calls.
-/// Otherwise it is the request's grammar. JSON may follow reasoning, if the model reasons. If no
-/// call is allowed, grammars of other kinds apply to the whole answer and leave no room for
-/// reasoning.
+/// Compiles the combined grammar of the tools and the request's own grammar:
+///
+///   - a call is required: the grammar allows calls only
+///   - a call is allowed and the request has a grammar: a call, or an answer that matches it
+///   - a call is allowed, the request has no grammar, but a tool is strict: any text with calls
+///   - no call is allowed: the request's grammar
+///
+/// If the model reasons, JSON may follow the reasoning. If no call is allowed, grammars of other
+/// kinds than JSON apply to the whole answer and leave no room for reasoning.
 static std::optional<ApiError> addGrammar(Generation &generation, const ChatInput &input,
                                           text::OutputFormat &format) {
   using text::GrammarKind;

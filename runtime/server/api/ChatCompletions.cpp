@@ -54,7 +54,8 @@ private:
     json.close();
   }
 
-  /// Returns {"token":…,"logprob":…,"bytes":[…],"top_logprobs":[…]}, or "".
+  /// Returns {"token":…,"logprob":…,"bytes":[…],"top_logprobs":[…]}, or "" if the output has no
+  /// log-probabilities.
   std::string logprobOf(const service::Output *output) const {
     if (!output || output->id < 0 || output->logprobs.empty())
       return "";
@@ -244,7 +245,7 @@ private:
     finishList(head, json.close().text());
   }
 
-  const std::vector<int32_t> promptIds; ///< if requested
+  const std::vector<int32_t> promptIds; ///< empty unless requested
   const std::string head;
   std::vector<Choice> answers;
   bool isFirst = true; ///< no chunk has been sent yet

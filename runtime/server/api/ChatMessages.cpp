@@ -232,7 +232,7 @@ bool endsInAssistantText(const Fields &body) {
       const auto *known =
           std::ranges::find(kParts, part.text("type", 64).value_or(""), &Part::type);
       if (known == std::end(kParts) || known->use == Use::Nested || known->use == Use::Document)
-        return false; // a call, or a part that no template shows as assistant text
+        return false; // it is a call, or a part that no template shows as assistant text
     }
   return !readContent(list.back(), "content").empty();
 }

@@ -18,32 +18,33 @@ constexpr size_t kMostMessages = 2048, kMostTools = 128;
 constexpr size_t kMostContentBytes = 8 << 20;
 
 /// Returns OpenAI's "messages" as a JSON array for ChatTemplate::render. Sets `toolMessages` if
-/// they contain tool calls or results. Fields with empty values are left out: clients mean nothing
-/// by them, but templates test for their presence.
+/// they contain tool calls or results. Fields with empty values are left out, because clients mean
+/// nothing by them but templates test for their presence.
 std::string readMessages(const Fields &body, bool &toolMessages);
 
 /// Returns whether the last message is assistant text, which an answer may continue.
 bool endsInAssistantText(const Fields &body);
 
-/// Returns the text of a content field: a string, or a list of parts that are text in OpenAI's or
-/// Anthropic's API. Images, sound and files are an error. `reasoning` receives reasoning parts;
-/// null drops them.
+/// Returns the text of a content field. The field is a string, or a list of text parts of OpenAI's
+/// or Anthropic's API. Images, sound and files are an error. `reasoning` receives the reasoning
+/// parts; if it is null, they are dropped.
 std::string readContent(const Fields &message, std::string_view name,
                         std::string *reasoning = nullptr);
 /// Appends the text of one part, or records an error.
 void readPart(const Fields &part, std::string &text, std::string *reasoning);
 
-/// Returns a call's arguments in the form that templates expect: JSON text becomes the object, and
-/// an empty string an empty object. Invalid JSON stays a string, so that the model sees what it wrote.
+/// Returns a call's arguments in the form that templates expect. JSON text becomes an object, and an
+/// empty string becomes an empty object. Invalid JSON stays a string, so that the model sees what it
+/// wrote.
 std::string callArguments(std::string_view text);
 
 /// Returns whether a tool is a function. Tools of other types run on their API provider's side and
 /// are left out (Fields::leaveOut).
 bool isFunctionTool(const Fields &tool);
-/// Refuses a tool_choice whose type is that of a tool that was left out. Returns true if it
-/// refuses.
+/// Refuses a tool_choice whose type is not in `known`: it would choose a tool that was left out.
+/// Returns true if it refuses.
 bool choosesLeftOut(const Fields &choice, std::initializer_list<std::string_view> known);
-/// Returns the members of an object as JSON, without null and empty ones.
+/// Returns an object as JSON, without its null and empty members.
 std::string withoutEmpty(const Fields &object);
 
 struct Tools {
@@ -52,12 +53,12 @@ struct Tools {
   std::vector<std::string> strict; ///< tools whose arguments must always match their schema
   enum class Choice { None, Auto, Required } choice = Choice::None;
   std::string forced;  ///< name of the tool that must be called; or ""
-  std::string allowed; ///< as `json`, but only tools that may be called; "": all
+  std::string allowed; ///< same as `json`, but only with tools that may be called; "": all may be
   const std::string &callable() const { return allowed.empty() ? json : allowed; }
   /// Reads tool_choice's "allowed_tools": `mode` and the names of some of the tools.
   void allow(const Fields &choice);
   bool parallel = true;
-  /// By name of a tool: the field of the request that holds its schema.
+  /// Maps a tool's name to the field of the request that holds its schema.
   std::map<std::string, std::string, std::less<>> schemaFields;
 };
 /// Reads "tools", "tool_choice" and "parallel_tool_calls" as in OpenAI's chat.

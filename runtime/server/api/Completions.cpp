@@ -17,7 +17,7 @@ using runtime::JsonText;
 
 class CompletionStream final : public AnswerStream {
 public:
-  /// `prompts`: their ids, if the answer needs them.
+  /// `prompts`: the ids of the prompts, if the answer needs them.
   CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
                    std::vector<std::string> echoes, std::vector<std::vector<int32_t>> prompts,
                    bool promptLogprobs, bool promptsOfIds)
@@ -29,14 +29,14 @@ private:
   struct Choice {
     std::string text;
     std::vector<std::string> tokens;
-    std::vector<std::optional<double>> logprobs; ///< nullopt for a text's first token
+    std::vector<std::optional<double>> logprobs; ///< nullopt for the first token of a text
     std::vector<std::vector<runtime::TokenLogprob>> top;
-    std::vector<size_t> offsets; ///< in the shown text, in code points, as Python counts
+    std::vector<size_t> offsets; ///< of tokens in the shown text, in code points, as Python counts
     size_t shown = 0;            ///< code points of the answer so far
     std::vector<int32_t> ids;
     std::string finish, scores; ///< scores: prompt_logprobs
     StopCause stop;
-    bool promptReported = false; ///< an event of the stream has sent the prompt's ids
+    bool promptReported = false; ///< the prompt's ids have been sent in an event of the stream
   };
 
   Choice &of(int32_t index) {
@@ -46,8 +46,8 @@ private:
     return choice;
   }
 
-  /// Returns the text of a token, or OpenAI's "bytes:\xe6\x97" if its bytes are part of a
-  /// character.
+  /// Returns the text of a token. If its bytes are only a part of a character, returns them in OpenAI's
+  /// form, "bytes:\xe6\x97".
   std::string spelled(int32_t token) const {
     const text::Tokenizer *tokenizer = asked().model->tokenizer();
     if (!tokenizer)
@@ -126,7 +126,7 @@ private:
     }
   }
 
-  /// Returns the requested likeliest tokens and the token itself, as vLLM and OpenAI do.
+  /// Returns the requested number of likeliest tokens and also the token itself, as vLLM and OpenAI do.
   static std::vector<runtime::TokenLogprob>
   likeliest(const std::vector<runtime::TokenLogprob> &logprobs) {
     std::vector<runtime::TokenLogprob> top(logprobs.begin() + 1, logprobs.end());
@@ -168,8 +168,8 @@ private:
             asked().returnIds && !choice.promptReported ? &choice : nullptr);
   }
 
-  /// Writes log-probabilities by name. Of tokens with the same text, the first (likeliest) gets the
-  /// text as its name, and the others their ids, so names are unique.
+  /// Writes log-probabilities by name. If several tokens have the same text, the first (likeliest) one
+  /// gets the text as its name. The others get their ids, so that names are unique.
   void topJson(JsonText &json, const std::vector<runtime::TokenLogprob> &top) const {
     std::vector<std::string> names;
     json.open('{');
@@ -272,7 +272,7 @@ private:
   std::vector<std::string> echoes; ///< texts of the prompts, if requested
   std::vector<std::vector<int32_t>> prompts;
   bool promptLogprobs;
-  bool promptsOfIds; ///< prompts were ids: echoes are their text without control tokens
+  bool promptsOfIds; ///< the request gave ids, so echoes are their text without control tokens
   std::vector<Choice> answers;
 };
 
@@ -287,7 +287,7 @@ std::optional<ApiError> completions(Call &call) {
     generation.request.maxTokens = 16; // OpenAI's default
   if (auto given = body.element("logprobs");
       given && given->is_bool() && !body.boolean("logprobs").value_or(true))
-    ; // false means none, as in chat
+    ; // false requests no log-probabilities, as in chat
   else if (auto top = body.integer("logprobs", 0, runtime::kMaxTopLogprobs))
     generation.request.sampling.topLogprobs = int32_t(*top);
   const auto grammar = readGrammar(body);
@@ -300,7 +300,7 @@ std::optional<ApiError> completions(Call &call) {
     generation.request.promptLogprobs =
         std::max(generation.request.promptLogprobs, generation.request.sampling.topLogprobs);
     // Clients that sum the log-probabilities of a text drop the last token. Report the stop id, so
-    // that they drop it and not a token of the text.
+    // that they drop that id and not a token of the text.
     generation.request.reportStop = true;
   }
   const bool special = body.boolean("add_special_tokens").value_or(true);
@@ -308,7 +308,7 @@ std::optional<ApiError> completions(Call &call) {
   std::vector<std::vector<int32_t>> prompts;
   std::vector<std::string> texts;
   readPrompts(body, "prompt", generation, prompts, texts, generation.model->rules().mostPrompts);
-  std::optional<std::string> suffix; // an empty suffix requests nothing
+  std::optional<std::string> suffix; // an empty suffix counts as none
   if (auto given = body.text("suffix", kMostPromptBytes); given && !given->empty())
     suffix = std::string(*given);
   if (call.document.error())

@@ -1,8 +1,8 @@
 //===- Embeddings.cpp - /v1/embeddings --------------------------------------===//
 //
-// An embedding is the model's hidden state after its last norm, scaled to length 1: of the last
-// token ("pooling": "last", for which decoder embedding models are trained) or the mean over all
-// tokens ("mean").
+// An embedding is the model's hidden state after its last norm, scaled to length 1. "pooling"
+// chooses the state: "last" is that of the last token, for which decoder embedding models are
+// trained, and "mean" is the mean over all tokens.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/AnswerStream.h"
 #include "runtime/server/api/Prompts.h"
@@ -90,7 +90,8 @@ private:
   }
 
   bool asBase64, llama;
-  std::vector<std::string> found; ///< formatted as they arrive, so the end delays no others
+  /// The embeddings so far. Each is formatted when it arrives, so that the end delays no other request.
+  std::vector<std::string> found;
 };
 
 } // namespace
@@ -118,7 +119,7 @@ std::optional<ApiError> embeddings(Call &call) {
   }
   generation.request.pooling = pooling == "mean" ? runtime::Pooling::Mean : runtime::Pooling::Last;
   generation.request.maxTokens = 1;
-  generation.request.cachePrefix = false; // this route reads no salt
+  generation.request.cachePrefix = false; // this route reads no cache_salt
   auto stream = std::make_shared<EmbeddingStream>(std::move(generation), call.responder,
                                                   format == "base64", llama);
   auto error =

@@ -42,7 +42,7 @@ std::string outOfRange(const std::string &value, const std::string &least,
 
 std::string keyTwice(dom::object object, const std::string &where);
 
-/// Returns the path of a key that occurs twice in an object of `value`; empty if there is none.
+/// Returns the path of a key that occurs twice in the same object of `value`; empty if there is none.
 std::string keyTwice(dom::element value, const std::string &where) {
   if (dom::object object; !value.get(object))
     return keyTwice(object, where);
@@ -377,8 +377,8 @@ std::string Fields::json(std::string_view name) const {
 
 std::string Fields::json() const { return simdjson::minify(values); }
 
-/// Returns the text with an exponent added to each integer that does not fit in 64 bits. Otherwise
-/// the parser would refuse the whole body, and the error could not name the field.
+/// Returns the text with an exponent added to each integer that does not fit in 64 bits. Without the
+/// exponent, the parser would refuse the whole body, and the error could not name the field.
 static std::string withWideNumbers(std::string_view text) {
   std::string out;
   size_t copied = 0;

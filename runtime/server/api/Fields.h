@@ -1,7 +1,7 @@
 //===- Fields.h - Reads a request's JSON field by field -------------------===//
 //
-// Every field of every route is read through this file. Each value is either accepted or refused
-// with a 400 that names the field:
+// Every field of every route is read through the classes of this file. Each value is either accepted
+// or refused with a 400 that names the field:
 //
 //   Document document;
 //   Fields body = document.parse(text);
@@ -30,16 +30,16 @@ constexpr size_t kJsonDepth = 64;
 
 class Document;
 
-/// A field that a reader reads, recorded by a describing document (Document::describe).
+/// The description of a field that a route reads, recorded by Document::describe.
 struct FieldNote {
   std::string path;
-  std::string type; ///< JSON Schema's name; "texts", "integers", "list" (of objects); "": any
+  std::string type; ///< JSON Schema's type, or "texts", "integers", "list" (of objects); "": any
   std::string least, most;
   std::vector<std::string> allowed;
   bool required = false;
 };
 
-/// An object of the document. Cheap to copy; the document must outlive it.
+/// An object of the document. It is cheap to copy, and the document must outlive it.
 class Fields {
 public:
   /// Returns whether a field is present and not null.
@@ -72,20 +72,21 @@ public:
   const std::string &path() const { return where; }
   /// Records an error at a field, unless there is one already.
   void fail(std::string_view name, std::string message) const;
-  void fail(ApiError error) const; ///< likewise, a complete error
+  void fail(ApiError error) const; ///< records a complete error, unless there is one already
   bool failed() const;             ///< the document has an error
-  /// Records that a part of the request, of this type, is not used (Document::reportLeftOut).
+  /// Records that a part of the request is not used, and its type (Document::reportLeftOut).
   void leaveOut(std::string_view name, std::string_view type) const;
   /// Returns whether a field is present and null.
   bool null(std::string_view name) const;
-  void require(std::string_view name) const; ///< an error if it is missing or null
+  void require(std::string_view name) const; ///< records an error if the field is missing or null
 
 private:
   friend class Document;
   Fields(Document &owner, simdjson::dom::object values, std::string where)
       : document(&owner), values(values), where(std::move(where)) {}
 
-  /// If the document describes, records the field and returns true: there is nothing to read.
+  /// If the document is from describe(), records the field and returns true, since there is nothing
+  /// to read.
   bool noted(std::string_view name, const char *type, std::string least = "",
              std::string most = "") const;
 
@@ -96,11 +97,11 @@ private:
 
 class Document {
 public:
-  /// Errors: the text is not JSON, is nested deeper than kJsonDepth, or is not an object. The text
+  /// Fails if the text is not JSON, is nested deeper than kJsonDepth, or is not an object. The text
   /// need not outlive the call.
   std::optional<Fields> parse(std::string_view text);
-  /// Records an error if an object has a key twice. Parsers differ in which value counts, so a
-  /// gateway in front might have checked a different request than the one served.
+  /// Records an error if an object has a key twice. Parsers differ in which of the values they use, so
+  /// a gateway in front of this server may have checked another value than the one that is used here.
   void refuseTwice(const Fields &body);
   const std::optional<ApiError> &error() const { return failure; }
   /// Sets the list that leaveOut() appends to; null: none.

@@ -7,7 +7,7 @@ namespace ingot::api {
 
 namespace {
 
-/// The fill-in-the-middle marks of vocabularies: before the prefix, the suffix and the middle.
+/// The fill-in-the-middle marks of a vocabulary. They go before the prefix, the suffix and the middle.
 struct MiddleMarks {
   const char *prefix, *suffix, *middle;
 };

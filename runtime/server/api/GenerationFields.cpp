@@ -33,7 +33,7 @@ ApiError promptError(const Error &error, std::string param, const Generation &ge
     auto ids = tokenizer->encode(text.substr(0, kMostCountedAgain));
     count = ids ? int64_t(ids->size()) : 0;
   }
-  const int64_t least = generation.model->session().context() + 1; // E0505 implies this many
+  const int64_t least = generation.model->session().context() + 1; // E0505 implies at least that
   return promptError(error, std::move(param), generation, std::max(count, least));
 }
 
@@ -88,7 +88,7 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
   if (!key.get(text)) {
     const char *last = text.data() + text.size();
     const bool number = std::from_chars(text.data(), last, id).ptr == last && !text.empty();
-    if (!number && out.model->tokenizer()) // llama.cpp's form
+    if (!number && out.model->tokenizer()) // llama.cpp allows a text as the key
       if (auto found = out.model->tokenizer()->encode(text); found)
         ids = std::move(*found);
   } else if (key.get(id)) {
@@ -109,7 +109,8 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
     out.request.sampling.logitBias.emplace_back(one, float(amount));
 }
 
-/// Reads OpenAI's object of ids, or llama.cpp's list of pairs. In both, a text stands for its ids.
+/// Reads the biases from OpenAI's object with ids as keys, or from llama.cpp's list of pairs. In both,
+/// a text stands for its ids.
 static void readBias(const Fields &body, Generation &out) {
   auto found = body.element("logit_bias");
   if (dom::array list; found && !found->get(list)) {
@@ -156,8 +157,8 @@ static void readIdRules(const Fields &body, Generation &out) {
     const size_t begin = word.find_first_not_of(' ');
     if (begin == std::string::npos)
       return body.fail("bad_words", "has a word without a letter");
-    // The ids of a word differ between the beginning and the inside of a text. A word that has none
-    // cannot be written, so nothing has to keep it out.
+    // The ids of a word differ between the beginning and the inside of a text. A word without ids
+    // cannot be generated, so no rule has to forbid it.
     for (const char *before : {"", " "}) {
       auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
       if (ids && !ids->empty() && (rules.forbidden.empty() || rules.forbidden.back() != *ids))
@@ -171,8 +172,8 @@ static void readIdRules(const Fields &body, Generation &out) {
                                 ", but the answer has at most " + std::to_string(most) + " tokens");
 }
 
-/// Refuses unsupported fields of other servers that would change the answer. Harmless values are
-/// those that have the same effect as omitting the field on its own server.
+/// Refuses unsupported fields of other servers that would change the answer. A value is harmless if
+/// it has the same effect on the field's own server as omitting the field.
 static void refuseForeign(const Fields &body, const Generation &out) {
   struct Foreign {
     const char *name;
@@ -211,8 +212,8 @@ static void refuseForeign(const Fields &body, const Generation &out) {
     refuseUnsupported(body, one.name, "is not supported", one.harmless);
 }
 
-/// Returns a number that only this process can compute, so no client can find a text with another's
-/// number.
+/// Returns a number that only this process can compute. Therefore no client can find a text that has
+/// the same number as another client's text.
 static uint64_t hidden(std::string_view purpose, int apiKey, std::string_view text) {
   static const std::string secret = [] {
     std::random_device device;
@@ -247,7 +248,7 @@ static bool readSampling(const Fields &body, const char *name, const runtime::Sa
   return std::visit(read, field.member);
 }
 
-/// Reads a sampling field under its name and its alias. Of the two, one may be off.
+/// Reads a sampling field under its name and its alias. If both are given, one of them must be off.
 static void readSampling(const Fields &body, const runtime::SamplingField &field,
                          runtime::AskedSampling &asked) {
   const bool named = readSampling(body, field.name, field, asked);
@@ -295,7 +296,7 @@ void readGeneration(const Fields &body, Generation &out,
   for (std::string_view name : maxTokens)
     if (auto most = body.integer(name, 0, 1 << 30))
       out.request.maxTokens = *most;
-  if (auto most = body.integer("n_predict", -1, 1 << 30)) // llama.cpp's name
+  if (auto most = body.integer("n_predict", -1, 1 << 30)) // llama.cpp's name of max_tokens
     out.request.maxTokens = *most;
   out.request.promptOnly = out.request.maxTokens == 0;
   readIdRules(body, out);
@@ -306,7 +307,7 @@ void readGeneration(const Fields &body, Generation &out,
   set(out.timingsPerToken, body.boolean("timings_per_token"));
   out.request.reportProgress = body.boolean("return_progress").value_or(false) && out.stream;
   if (out.returnIds)
-    out.request.reportStop = true; // as in vLLM, the ids include it
+    out.request.reportStop = true; // as in vLLM, the returned ids include the stop id
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
       body.fail("truncate_prompt_tokens", "must not be 0, which would remove the whole prompt");
@@ -370,7 +371,7 @@ std::string withClosedObjects(std::string schema) {
   return closed ? std::move(*closed) : std::move(schema);
 }
 
-/// Reads vLLM's structured_outputs, which has one of several kinds.
+/// Reads vLLM's structured_outputs, an object with one of several kinds of grammar.
 template <typename Ask> static void readStructured(const Fields &wanted, Ask &&ask) {
   using text::GrammarKind;
   if (auto schema = wanted.element("json"))

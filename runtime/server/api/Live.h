@@ -5,14 +5,14 @@
 
 namespace ingot::api {
 
-/// Returns the body of GET /live.json. Counts start when each model is loaded and clock_s is
+/// Returns the body of GET /live.json. A model's counts start when it is loaded, and clock_s is
 /// monotonic, so the difference of two reports gives rates. Lists at most 200 requests per model,
 /// in order of arrival.
 std::string liveReport(const service::ModelRegistry &models, std::string_view version,
                        bool draining);
 
-/// POST /live/cancel {"id"[, "model"]}: ends the requests with this X-Request-Id that came with the
-/// same API key as this request.
+/// Handles POST /live/cancel {"id"[, "model"]}. Ends the requests with this X-Request-Id, but only
+/// those that came with the same API key as this request.
 std::optional<ApiError> cancelRequest(Call &call);
 
 } // namespace ingot::api

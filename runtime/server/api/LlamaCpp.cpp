@@ -21,15 +21,15 @@ using runtime::JsonText;
 
 /// Fields of a request that only affect the format of the answer.
 struct Shape {
-  bool tokens = false;              ///< return_tokens: ids in whole answers, too
-  bool many = false;                ///< several prompts: a list of answers
+  bool tokens = false;              ///< return_tokens: answers that are not streamed have ids too
+  bool many = false;                ///< there are several prompts, so the answer is a list
   int64_t asked = -1;               ///< n_predict before it was reduced to what fits
   std::vector<std::string> fields;  ///< response_fields; empty: all
   std::vector<std::string> prompts; ///< texts of the prompts
 };
 
-/// Writes llama.cpp's sampler settings with their values here. Samplers that Ingot lacks have the
-/// values that disable them.
+/// Writes llama.cpp's sampler settings with this request's values. Samplers that Ingot does not have
+/// get the values that disable them.
 void settingsJson(JsonText &json, const service::ServedModel &model,
                   const runtime::SamplingParams &p, const runtime::RequestSettings *request) {
   for (const runtime::SamplingField &field : runtime::kSamplingFields)
@@ -56,7 +56,7 @@ void settingsJson(JsonText &json, const service::ServedModel &model,
     json.open('{').key("bias").value(double(bias)).key("token").value(id).close();
   const auto *text = model.session().engine().table().text();
   if (request && request->ignoreEos && text && text->special() && text->special()->eos())
-    for (int32_t id : *text->special()->eos()) // minus infinity
+    for (int32_t id : *text->special()->eos()) // null is llama.cpp's minus infinity
       json.open('{').key("bias").raw("null").key("token").value(id).close();
   json.close();
 }
@@ -103,8 +103,8 @@ private:
     json.close().key("logprob").value(double(one.logprob));
   }
 
-  /// Returns the item for n_probs: {"id","token","bytes","logprob","top_logprobs":[…]}; "" if not
-  /// requested.
+  /// Returns the item for n_probs, {"id","token","bytes","logprob","top_logprobs":[…]}, or "" if it is
+  /// not requested.
   std::string probabilityOf(const service::Output &output) const {
     if (output.id < 0 || output.logprobs.empty() || !asked().model->tokenizer())
       return "";
@@ -270,7 +270,7 @@ std::optional<ApiError> llamaInfill(Call &call) {
   if (!before.empty())
     before += "\n\n--- snippet ---\n\n";
   before += body.text("input_prefix", kMostPromptBytes).value_or("");
-  before += body.text("prompt", kMostPromptBytes).value_or(""); // follows the prefix
+  before += body.text("prompt", kMostPromptBytes).value_or(""); // the prompt follows the prefix
   const std::string after(body.text("input_suffix", kMostPromptBytes).value_or(""));
   if (call.document.error())
     return call.document.error();
@@ -306,7 +306,7 @@ void llamaProps(const Looked &at, http::Responder &responder) {
   responder.send(200, "application/json", json.close().text());
 }
 
-/// Lists all sequence slots: a processing one for each request, and the idle ones.
+/// Lists all slots: one that is processing for each request, and the idle ones.
 void llamaSlots(const Looked &at, http::Responder &responder) {
   const auto model = at.models.find("");
   const auto requests = model->service().requests();

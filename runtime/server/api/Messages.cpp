@@ -1,7 +1,7 @@
 //===- Messages.cpp - Anthropic's /v1/messages ------------------------------===//
 //
-// The same chat in another format: content is a list of blocks, and so are tool calls and their
-// results. Events of a streamed answer open and close each block.
+// Anthropic's format for a chat. Content is a list of blocks; tool calls and their results are blocks
+// as well. In a streamed answer, events open and close each block.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/Prompts.h"
 #include "runtime/server/api/ReasoningFields.h"
@@ -186,8 +186,8 @@ bool isServersBlock(std::string_view type) {
          type.ends_with("_tool_result");
 }
 
-/// Writes the blocks of one message as messages for a chat template, where text, tool calls and
-/// tool results are messages of their own. Returns true if there are any tool calls or results.
+/// Writes the blocks of one message as messages for a chat template. For the template, text, tool
+/// calls and tool results are separate messages. Returns true if there are tool calls or results.
 bool messageBlocks(JsonText &json, const Fields &message, std::string_view role) {
   std::string text, thinking;
   JsonText calls;
@@ -227,8 +227,8 @@ bool messageBlocks(JsonText &json, const Fields &message, std::string_view role)
   return anyCall || anyResult;
 }
 
-/// Returns whether a tool is the client's own. Others run on Anthropic's side, or have schemas that
-/// only Anthropic's models know.
+/// Returns whether a tool is the client's own. Other tools run on Anthropic's side, or have schemas
+/// that only Anthropic's models are trained on.
 bool isOwnTool(const Fields &tool) {
   auto type = tool.text("type", 256);
   if (!type || *type == "custom" || *type == "function")

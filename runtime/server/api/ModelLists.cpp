@@ -70,7 +70,7 @@ void listModels(const Looked &at, http::Responder &responder) {
   responder.send(200, "application/json", json.close().text());
 }
 
-/// vLLM's route, which lm-eval's remote tokenizer reads.
+/// Answers GET /tokenizer_info, a route of vLLM that lm-eval's remote tokenizer reads.
 void tokenizerInfo(const Looked &at, http::Responder &responder) {
   const auto model = at.models.find("");
   JsonText json;

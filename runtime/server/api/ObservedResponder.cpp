@@ -6,7 +6,7 @@
 namespace ingot::api {
 
 namespace {
-constexpr int kClientLeft = 499; ///< the status that nginx and others log
+constexpr int kClientLeft = 499; ///< the status that nginx and others log if the client has left
 } // namespace
 
 ObservedResponder::ObservedResponder(std::shared_ptr<http::Responder> inner,

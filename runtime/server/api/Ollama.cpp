@@ -1,7 +1,7 @@
 //===- Ollama.cpp - Ollama's /api routes ------------------------------------===//
 //
-// Streams are lines of JSON, and sampling fields are in "options". A request without messages or
-// prompt asks to load the model, which is always loaded here. Names may end in ":latest".
+// Streams are lines of JSON, and sampling fields are in "options". In Ollama, a request without
+// messages or prompt loads the model; here, models are always loaded. Names may end in ":latest".
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
@@ -35,7 +35,7 @@ JsonText headOf(const service::ServedModel &model) {
   return json;
 }
 
-/// Answers a request without messages or prompt: the model is loaded.
+/// Answers a request without messages or prompt with a report that the model is loaded.
 std::optional<ApiError> loaded(Call &call, const char *field, std::string_view nothing) {
   JsonText json = headOf(*call.generation.model);
   json.key(field).raw(nothing).key("done").value(true).key("done_reason").value("load");
@@ -45,7 +45,7 @@ std::optional<ApiError> loaded(Call &call, const char *field, std::string_view n
 
 class OllamaStream final : public ChatAnswer {
 public:
-  /// `chat`: the answer is a message, otherwise a text.
+  /// `chat`: the answer is a message. Otherwise it is a text.
   OllamaStream(Generation generation, std::shared_ptr<http::Responder> responder,
                const ChatPrompt &prompt, bool chat)
       : ChatAnswer(std::move(generation), std::move(responder), prompt), chat(chat),
@@ -159,7 +159,7 @@ void readOptions(const Fields &body, Generation &generation, ChatInput &input) {
   const Fields given = options ? *options : *none.parse("{}");
   readGeneration(given, generation, {});
   generation.choices = 1;
-  // -1 means as many as fit, -2 to the end of the context. Both are the same here.
+  // -1 means as many tokens as fit, and -2 until the context is full. Both mean the same here.
   if (auto most = given.integer("num_predict", -2, 1 << 30)) {
     generation.request.maxTokens = std::max<int64_t>(-1, *most);
     generation.request.promptOnly = *most == 0;
@@ -231,7 +231,7 @@ private:
     return api::errorText(error, Dialect::Ollama);
   }
 
-  bool single; ///< of the older route, with one embedding
+  bool single; ///< the older route, whose answer has one embedding
   std::vector<std::string> found;
 };
 

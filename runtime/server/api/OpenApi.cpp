@@ -1,7 +1,8 @@
 //===- OpenApi.cpp - /openapi.json and /docs -----------------------------------===//
 //
-// The fields are not listed a second time: every route runs on a body that records the fields read
-// from it (Document::describe). The description is therefore exactly what the routes read.
+// The description has no list of fields of its own. Instead, every route runs on a body that records
+// the fields read from it (Document::describe), so the description has exactly the fields that the
+// routes read.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/RouteTable.h"
 
@@ -22,7 +23,7 @@ std::vector<FieldNote> fieldsOf(const PostRoute &route, const Looked &at) {
   call.request = &request;
   call.generation.model = at.models.find("");
   call.body = call.document.describe();
-  (void)call.body->text("model", 1 << 10); // Api.cpp reads it
+  (void)call.body->text("model", 1 << 10); // Api.cpp reads this field, not the route
   (void)route.route(call);
   return call.document.notes();
 }

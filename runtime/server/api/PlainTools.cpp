@@ -95,7 +95,7 @@ std::string plainToolMessages(const text::ChatTemplate &own, std::string_view me
   dom::parser parser;
   dom::array list;
   if (parser.parse(simdjson::padded_string(messages)).get(list))
-    return std::string(messages); // readMessages wrote it: it is JSON
+    return std::string(messages); // does not happen, since readMessages wrote the JSON
   std::vector<PlainMessage> plain = withoutCalls(list);
   if (const std::string text = instructions(toolsJson); !text.empty())
     instruct(plain, own, text);

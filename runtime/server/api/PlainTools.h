@@ -1,13 +1,13 @@
 //===- PlainTools.h - Tools for chat templates without tool support --------===//
 //
-// A template without a variable for tools would silently drop them. For such a template, the
-// description of the tools, the calls and the results become text of messages, and answers are read
-// in the format that most small models have seen (Hermes: <tool_call>{"name",
-// "arguments"}</tool_call>).
+// A chat template without a variable for tools would silently drop them. For such a template, the
+// description of the tools, the calls and the results become text of messages. Answers are read in
+// the format that most small models were trained on, Hermes':
+// <tool_call>{"name", "arguments"}</tool_call>.
 //
-// The description goes where the template shows it: into the system message, or before the text of
-// the first user message if the template refuses or drops system messages (Gemma 2). Consecutive
-// results become one message, for templates whose roles must alternate.
+// The description goes into the system message, or before the text of the first user message if the
+// template refuses or drops system messages (Gemma 2). Consecutive results become one message,
+// because in some templates the roles must alternate.
 //===----------------------------------------------------------------------===//
 #pragma once
 

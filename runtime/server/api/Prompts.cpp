@@ -73,8 +73,8 @@ struct MixedReader {
 
 bool isList(dom::element one) { return one.is_array() || one.is_object(); }
 
-/// Returns whether a value is a single prompt: an object, or a list of ids and texts with an id in
-/// it.
+/// Returns whether a value is a single prompt: an object, or a list of ids and texts that has at
+/// least one id.
 bool isOnePrompt(dom::element found) {
   dom::array list;
   if (found.get(list))

@@ -6,12 +6,13 @@
 namespace ingot::api {
 
 constexpr size_t kMostPromptBytes = 8 << 20;
-constexpr size_t kMostCountedBytes = 1 << 20; ///< of a text returned as ids or counted
+constexpr size_t kMostCountedBytes = 1 << 20; ///< of a text whose ids are returned or counted
 
-/// Reads a field that holds a text or a list of ids, or a list of up to `most` of either. Fills one
-/// of `prompts` and `texts`. Returns false if it fills neither, and the document has the error.
-/// llama.cpp's additional formats become ids: lists of ids and texts as one prompt,
-/// {"prompt_string": …}, {"content": [{"type": "text", …}]}, and lists that mix these.
+/// Reads a field that holds a text or a list of ids, or a list of up to `most` texts or lists of ids.
+/// Fills either `prompts` or `texts`. Returns false if it fills neither; the document then has the
+/// error. Prompts in llama.cpp's additional formats become ids. These formats are a list of ids and
+/// texts as one prompt, {"prompt_string": …}, {"content": [{"type": "text", …}]}, and lists that mix
+/// them.
 bool readPrompts(const Fields &body, std::string_view name, const Generation &generation,
                  std::vector<std::vector<int32_t>> &prompts, std::vector<std::string> &texts,
                  size_t most);

@@ -11,7 +11,7 @@ using runtime::JsonText;
 
 /// The meaning of a switch's value.
 enum class SwitchKind : uint8_t {
-  Level,    ///< "none", "low", …: how much
+  Level,    ///< how much the model reasons: "none", "low", …
   Toggle,   ///< true: the model reasons, false: it does not
   Type,     ///< "enabled", "disabled", "adaptive"
   Think,    ///< Ollama's: a Toggle or a Level
@@ -22,7 +22,7 @@ enum class SwitchKind : uint8_t {
   Format,   ///< llama.cpp's: "none" as Separate false, "auto" and "deepseek" the default
   Display,  ///< Anthropic's: "omitted" hides the reasoning
   Streamed, ///< false: a stream sends the reasoning in one piece
-  Summary,  ///< of the reasoning: "auto" lets the server choose; this one has none
+  Summary,  ///< a summary of the reasoning: only "auto" is accepted, and none is made
   Absent,   ///< not supported
 };
 
@@ -72,17 +72,17 @@ constexpr Switch kSwitches[] = {
     {kOnOllama, "", "think", SwitchKind::Think},
 };
 
-/// The combined demands of all switches of a request, and the fields that made them.
+/// The combined values of all switches of a request, and the fields that set them.
 struct Wish {
   std::optional<bool> reasons;
   std::string level; ///< a level above "none"
   std::optional<int64_t> budget;
   std::string reasonsField, budgetField;
-  bool anthropic = false; ///< Anthropic's levels: "high" is the default
-  bool target = false;    ///< Anthropic's thinking: a preference, whose budget is a target
+  bool anthropic = false; ///< the level is Anthropic's, whose default is "high"
+  bool target = false;    ///< Anthropic's "thinking": a preference, whose budget is only a target
 
-  /// Returns whether a model that does not reason satisfies the level. Clients send their level to
-  /// every model.
+  /// Returns whether the level is so low that a model without reasoning satisfies it. Clients send
+  /// their level to every model.
   bool asksForLittle() const { return level == "minimal" || level == "low"; }
 };
 
@@ -164,8 +164,9 @@ void readOne(const Fields &holder, const Switch &one, Wish &wish, Generation &ge
 
 /// Which of the known reasoning variables a chat template reads.
 struct Reads {
-  bool enable, thinking, level, budget; ///< `thinking`: some templates' only name for `enable`
-  bool always;                          ///< the model's output format includes reasoning
+  /// `enable`: enable_thinking or thinking. `thinking`: the latter, which some templates read instead.
+  bool enable, thinking, level, budget;
+  bool always; ///< the model's output format includes reasoning
   bool served; ///< the server sets template variables, which a wish overrides
 };
 
@@ -197,7 +198,7 @@ void enableThinking(ChatInput &input, bool on) {
   addVariable(input, "enable_thinking", on ? "true" : "false");
 }
 
-/// Applies a wish. Returns why the template cannot fulfil it; "": it can.
+/// Applies a wish. Returns the reason if the template cannot fulfil it, otherwise "".
 std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
   if (!wish.reasons)
     return "";
@@ -229,7 +230,7 @@ std::string applyWish(const Wish &wish, const Reads &reads, ChatInput &input) {
 }
 
 /// Applies a budget. Only the template can enforce one, but a budget that the answer cannot exceed
-/// is always met. Returns why the budget cannot be met; "": it can.
+/// is always met. Returns the reason if the budget cannot be met, otherwise "".
 std::string applyBudget(int64_t budget, const Reads &reads, const Generation &generation,
                         ChatInput &input) {
   if (reads.budget)
@@ -260,7 +261,7 @@ void readReasoning(const Fields &body, ReasoningApi api, ChatInput &input, Gener
   const auto reads = readsOf(*generation.model, input);
   if (!reads)
     return;
-  // Claude Code asks every model to think, so such a request is not an error.
+  // Claude Code requests thinking from every model, so such a request is not an error.
   auto cannot = [&](const std::string &field, const std::string &why) {
     if (wish.target && wish.reasons != false)
       body.leaveOut(field, why);

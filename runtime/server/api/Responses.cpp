@@ -1,6 +1,6 @@
 //===- Responses.cpp - OpenAI's /v1/responses -------------------------------===//
 //
-// The route is stateless: nothing is stored, so clients send the whole conversation each time, and
+// The route stores nothing. Clients therefore send the whole conversation each time, and
 // previous_response_id is refused. An answer is a list of items (reasoning, message, function
 // call). In a stream, events with sequence numbers open and close each item and each part of it.
 //===----------------------------------------------------------------------===//
@@ -238,7 +238,8 @@ private:
   int64_t sequence = 0;
 };
 
-/// Writes a call of an earlier answer: of a function, or of a tool that takes plain text.
+/// Writes a call of an earlier answer. It is a call of a function or, with `custom`, of a tool that
+/// takes plain text.
 void callItem(JsonText &json, const Fields &item, bool custom) {
   item.require("name");
   json.open('{').key("role").value("assistant").key("content").value("").key("tool_calls");
@@ -255,8 +256,8 @@ void callItem(JsonText &json, const Fields &item, bool custom) {
 }
 
 /// Reads the items of "input": messages, calls and their outputs. Items of tools that OpenAI runs
-/// on its own side are left out, and so is earlier reasoning, which is not shown to the model
-/// again.
+/// on its own side are left out. Earlier reasoning is left out too, because it is not shown to the
+/// model again.
 void inputItems(JsonText &json, const Fields &body, bool &toolMessages) {
   for (const Fields &item : body.objects("input", 0, kMostMessages)) {
     const std::string type(item.has("type") ? item.text("type", 256).value_or("") : "message");
@@ -377,7 +378,7 @@ ChatInput readInput(const Fields &body, Generation &generation) {
     json.open('{').key("role").value("system").key("content").value(*system).close();
   if (auto given = body.element("input")) {
     simdjson::dom::array list;
-    if (!given->get(list) && list.size() == 0) // Codex uses this to check for a server
+    if (!given->get(list) && list.size() == 0) // Codex sends an empty list to check for a server
       json.open('{').key("role").value("user").key("content").value("").close();
     else if (given->is_array())
       inputItems(json, body, input.toolMessages);

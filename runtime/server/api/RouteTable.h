@@ -17,7 +17,7 @@ enum class Dialect : uint8_t {
   Anthropic,
   Ollama,
   LlamaCpp,
-  Cohere, ///< "message" next to OpenAI's "error", since vLLM's clients use the same paths
+  Cohere, ///< has "message" next to OpenAI's "error", since vLLM's clients use the same paths
 };
 std::string errorText(const ApiError &error, Dialect dialect);
 
@@ -25,7 +25,7 @@ std::string errorText(const ApiError &error, Dialect dialect);
 struct PostRoute {
   const char *path;
   Route route;
-  bool generates; ///< needs a place in the queue
+  bool generates; ///< the route generates, so it needs a place in the queue
   Dialect dialect;
   const char *what; ///< description for /openapi.json
 };

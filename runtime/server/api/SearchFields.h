@@ -5,9 +5,9 @@
 
 namespace ingot::api {
 
-/// Reads use_beam_search, beam_width, length_penalty and early_stopping, and penalty_alpha with
-/// top_k. Call it after readGeneration(). Fields that make no sense in a search, which does not
-/// sample, are refused by name.
+/// Reads the fields of beam search (use_beam_search, beam_width, length_penalty, early_stopping) and
+/// of contrastive search (penalty_alpha, top_k). Call it after readGeneration(). A search does not
+/// sample, so fields that only affect sampling are refused by name.
 void readSearch(const Fields &body, Generation &out);
 
 } // namespace ingot::api

@@ -19,7 +19,8 @@ static ChatInput readChat(Call &call) {
   return readChat(call, /*mayContinue=*/call.request->path == "/apply-template");
 }
 
-/// Writes llama.cpp's piece: the text of a token, or a list of its bytes if they are not valid UTF-8.
+/// Writes a token as llama.cpp's "piece": its text, or a list of its bytes if they are not valid
+/// UTF-8.
 static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
   json.open('{').key("id").value(id).key("piece");
   if (text::replaceInvalidUtf8(bytes) == bytes) {
@@ -32,8 +33,8 @@ static void pieceJson(JsonText &json, int32_t id, std::string_view bytes) {
   json.close().close();
 }
 
-/// Uses vLLM's format: {"prompt"} or {"messages"} in, {"tokens","count","max_model_len"} out.
-/// llama.cpp's "content" is accepted in place of "prompt".
+/// Uses vLLM's format: the request has "prompt" or "messages", and the answer has "tokens", "count"
+/// and "max_model_len". llama.cpp's "content" is accepted in place of "prompt".
 std::optional<ApiError> tokenize(Call &call) {
   const Fields &body = *call.body;
   const service::ServedModel &model = *call.generation.model;

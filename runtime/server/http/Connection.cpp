@@ -27,7 +27,7 @@ void Connection::setPhase(Phase next, std::chrono::milliseconds limit) {
   }
   const bool idle = next == Phase::Handshake || next == Phase::Waiting || next == Phase::Header ||
                     next == Phase::Delayed || next == Phase::Lingering;
-  if (idle && !overLimit) { // a connection over the limit frees no slot
+  if (idle && !overLimit) { // closing a connection over the limit would make no room for another
     core.evictable.push_back(this);
     evictablePlace = std::prev(core.evictable.end());
   }
@@ -110,10 +110,11 @@ void Connection::onRead(ErrorCode ec, size_t bytes) {
   });
 }
 
-/// The client has gone or has closed its sending side, which for requests is the same.
+/// Called when the client has gone or has closed its sending side. For a server of requests, both
+/// mean the same.
 void Connection::lost() {
   if (phase == Phase::Flushing && !output.empty())
-    return; // a refusal may still reach it
+    return; // a refusal may still reach the client
   close();
 }
 
@@ -165,7 +166,7 @@ bool Connection::processOnce() {
   return false;
 }
 
-/// Counts a body towards the limit for all bodies together.
+/// Counts `bytes` of this connection's body towards the limit for the bodies of all connections.
 void Connection::holdBody(size_t bytes) {
   core.bodyBytes += bytes - heldBody;
   heldBody = bytes;
@@ -228,7 +229,7 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
   const auto &open = core.options.openPaths;
   const bool isOpen = std::find(open.begin(), open.end(), head.path) != open.end();
   // A page of another site can send a POST without a preflight request. It cannot read the answer,
-  // but if no key is needed, it could keep the machine busy.
+  // but on a server without keys it could keep the machine busy.
   const bool reads = head.method == "GET" || head.method == "HEAD";
   if (foreign && core.keys.empty() && !reads)
     return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
@@ -253,7 +254,7 @@ std::optional<Refusal> Connection::whyRefused(const RequestHead &head) {
                      given ? "Incorrect API key provided."
                            : "No API key was given: send \"Authorization: Bearer KEY\".",
                      "invalid_api_key", given};
-    // A browser sends a stored password with every request, whichever page makes it.
+    // A browser sends a stored password with every request, whichever page makes the request.
     if (foreign && byBrowser && !reads)
       return Refusal{403, "pages of this origin may not use this server", "origin_not_allowed"};
   }
@@ -317,7 +318,7 @@ void Connection::refuse(const Refusal &refusal, bool mayContinue) {
   flush();
 }
 
-/// Delays a refusal. Only this client waits; its input meanwhile is kept, up to kMostInput.
+/// Delays a refusal. Only this client waits. Input that it sends meanwhile is kept, up to kMostInput.
 void Connection::refuseLater(const Refusal &refusal, bool mayContinue,
                              std::chrono::milliseconds wait) {
   setPhase(Phase::Delayed, {});
@@ -358,7 +359,7 @@ void Connection::dispatch() {
   try {
     core.handler(std::move(request), std::move(responder));
   } catch (...) {
-    // The responder was destroyed without an answer, which is a 500.
+    // The exception destroyed the responder without an answer, which sends a 500.
   }
 }
 

@@ -3,14 +3,15 @@
 //   Handshake ─▶ Waiting ─▶ Header ─▶ Body ─▶ Answering ─▶ (Waiting | Flushing ─▶ Lingering) ─▶
 //   Closed
 //
-// Delayed comes between Header and the refusal of a wrong key if there were several (WrongKeys.h).
+// After several wrong keys, a connection is Delayed between Header and the refusal (WrongKeys.h).
 //
-// Requests are processed one at a time. Pipelined input stays in `input` until the response before
-// it is out. A read is always in flight, even during a response, because it detects a client that
-// leaves. Only when `input` is full does polling take its place.
+// Requests are processed one at a time. Pipelined input stays in `input` until the previous response
+// has been sent. A read is always in flight, even during a response, because it detects a client
+// that leaves. Only while `input` is full is there no read; tick() then polls for such a client.
 //
-// Flushing and Lingering close a connection without a reset, which could destroy the last response
-// for a client that is still sending. Nothing more is sent, and input is discarded for a while.
+// Flushing and Lingering close a connection without a TCP reset, because a reset could destroy the
+// last response for a client that is still sending. After Flushing nothing more is sent, and input
+// is discarded for a while.
 //
 // Everything here runs on the server's thread. Each entry point is guarded: an exception (out of
 // memory) costs this connection, not the server.
@@ -52,23 +53,23 @@ public:
   Connection(ServerCore &core, std::unique_ptr<Wire> wire, std::string client);
 
   void start();
-  /// Answers any request with the refusal, and closes.
+  /// Answers the first request with the refusal, whatever it is, and closes the connection.
   void startRefused(const Refusal &refusal);
-  /// Sends what the exchange has pending.
+  /// Sends the pending output of the exchange.
   void pump();
-  /// Checks deadlines. Called every ServerCore::tickPeriod.
+  /// Checks deadlines. It is called every ServerCore::tickPeriod.
   void tick(Clock::time_point now);
   /// Closes the connection now if no request is under way, otherwise after the response.
   void drain();
   /// `reset`: discards unsent output.
   void close(bool reset = false);
 
-  // From the wire.
+  // Completions that the wire calls.
   void onHandshake(ErrorCode ec);
   void onRead(ErrorCode ec, size_t bytes);
   void onWritten(ErrorCode ec, size_t bytes);
 
-  bool overLimit = false; ///< over maxConnections; the connection is only refused
+  bool overLimit = false; ///< maxConnections is exceeded, so this connection is only refused
   /// The position in ServerCore::evictable while this connection may be closed for a new one.
   std::optional<std::list<Connection *>::iterator> evictablePlace;
   Clock::time_point phaseBegan{};
@@ -102,9 +103,9 @@ private:
   const std::string client;
   Phase phase = Phase::Waiting;
   Clock::time_point deadline = Clock::time_point::max();
-  std::unique_ptr<boost::asio::steady_timer> delay; ///< of a delayed refusal
+  std::unique_ptr<boost::asio::steady_timer> delay; ///< timer of a delayed refusal
 
-  // Coming in.
+  // Input.
   RequestReader reader;
   std::string input; ///< read but not yet parsed
   std::unique_ptr<char[]> landing;
@@ -113,12 +114,12 @@ private:
   size_t heldBody = 0; ///< this request's share of ServerCore::bodyBytes
   int apiKey = -1;
 
-  // Going out.
+  // Output.
   std::shared_ptr<Exchange> exchange;
   ResponseFrame frame;
   bool bodyless = false;     ///< only the head of this response is sent
   bool events = false;       ///< the response is server-sent events, kept alive by pings
-  bool betweenEvents = true; ///< the last event is complete: a ping may follow
+  bool betweenEvents = true; ///< the last event is complete, so a ping may follow
   bool responseDone = false; ///< the whole response is in `output`
   bool breaksOff = false;    ///< the response ends early
   std::deque<std::string> output;

@@ -1,9 +1,9 @@
 //===- ConnectionOutput.cpp - Sending responses ---------------------------===//
 //
-// Nothing here waits for a client. Bytes that the client does not accept stay in `output`: at most
-// maxBacklogBytes of a stream, and for at most sendTimeout without progress. The kernel accepts
-// more only when half of kMostUnsentBytes (Wire.cpp) has been sent, so a client that reads a byte
-// now and then does not keep its connection alive.
+// Nothing here waits for a client. Bytes that the client does not accept stay in `output`. The
+// connection is dropped if a stream has more than maxBacklogBytes of them, or if none is accepted
+// for sendTimeout. The kernel accepts more bytes only when half of kMostUnsentBytes (Wire.cpp) has
+// been sent, so a client that reads a byte now and then does not keep its connection alive.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/http/Connection.h"
 #include "runtime/server/http/ConnectionGuard.h"
@@ -14,7 +14,7 @@
 
 namespace ingot::http {
 
-/// Pieces up to this size are joined: separate writes would cost more than the copy.
+/// Pieces up to this size are joined, because separate writes would cost more than the copy.
 constexpr size_t kSmall = 16 << 10;
 
 void Connection::append(std::string bytes) {
@@ -126,7 +126,7 @@ void Connection::took(size_t bytes) {
   }
   size_t payload = std::min(bytes, unsentPayload);
   if (output.empty())
-    payload = unsentPayload; // the rest of the count went to framing
+    payload = unsentPayload; // the other bytes were framing
   unsentPayload -= payload;
   if (exchange)
     exchange->taken(payload);
@@ -157,7 +157,8 @@ void Connection::endResponse() {
     core.responseEnds();
   }
   if (breaksOff) {
-    // A missing last chunk shows the client that data is missing; HTTP/1.0 needs a reset for that.
+    // In HTTP/1.1 the missing last chunk shows the client that data is missing. In HTTP/1.0 only a
+    // reset does.
     close(!frame.http11);
     return;
   }
@@ -169,8 +170,8 @@ void Connection::endResponse() {
   }
   reader.reset();
   setPhase(Phase::Waiting, core.options.idleTimeout);
-  // Posted, not called: a series of pipelined requests, each refused at once, would recurse ever
-  // deeper.
+  // process() is posted, not called. Otherwise a series of pipelined requests, each refused at once,
+  // would recurse ever deeper.
   boost::asio::post(core.io,
                     [self = shared_from_this()] { self->guarded([&] { self->process(); }); });
 }

@@ -10,7 +10,7 @@ void Mailbox::put(std::shared_ptr<Exchange> exchange, bool urgent) {
   if (closed)
     return;
   ready.push_back(std::move(exchange));
-  // Posted under the lock, so that close() cannot run in between.
+  // The work is posted under the lock, so that close() cannot run in between.
   if (urgent && !std::exchange(woken, true))
     post(onMail);
   else if (!urgent && !woken && !std::exchange(wokenSoon, true))
@@ -41,8 +41,8 @@ void Mailbox::close() {
   dropped.swap(ready);
 }
 
-/// `lock` holds the exchange's mutex. Of several writes before the server's thread fetches them,
-/// only the first notifies the mailbox.
+/// `lock` holds the exchange's mutex. If several writes precede a fetch by the server's thread, only
+/// the first one notifies the mailbox.
 void Exchange::notify(std::unique_lock<std::mutex> lock, bool urgent) {
   const bool first = !std::exchange(inMailbox, true);
   lock.unlock();
@@ -125,7 +125,7 @@ void Exchange::onGone(std::function<void()> callback) {
   if (over)
     return;
   std::swap(goneCallback, callback);
-  lock.unlock(); // the old callback is destroyed after the lock: its captures may call back
+  lock.unlock(); // the old callback is destroyed later, because its captures may call this exchange
 }
 
 Outgoing Exchange::take() {
@@ -150,7 +150,8 @@ void Exchange::clientLeft() {
 }
 
 void Exchange::responseIsOut() {
-  std::function<void()> callback; // owns the handler's state: destroy it outside the lock
+  // The callback owns the handler's state, so it is destroyed outside the lock.
+  std::function<void()> callback;
   std::lock_guard lock(mutex);
   over = true;
   callback.swap(goneCallback);

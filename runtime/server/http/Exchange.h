@@ -9,11 +9,11 @@
 //                      Connection::pump() ◀── all pending bytes, as one chunk
 //
 // If all cores are busy, a woken thread takes the core of the thread that woke it. Each of thirty
-// writes would then wake the server's thread, which would send between them. Bytes of a stream are
-// therefore fetched kBurst after the first write. The beginning of a response and a whole response
-// are fetched at once.
+// writes would then wake the server's thread, which would send before the next write. Bytes of a
+// stream are therefore fetched kBurst after the first write. The beginning of a response and a whole
+// response are fetched at once.
 //
-// This header does not include Boost, because the handles are used everywhere.
+// This header does not include Boost, because many sources include it for the handles.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -42,8 +42,8 @@ public:
 
   void put(std::shared_ptr<Exchange> exchange, bool urgent);
   std::vector<std::shared_ptr<Exchange>> takeAll();
-  /// Runs work on the server's thread: at once if called there, else later. After close(), it runs
-  /// on the calling thread.
+  /// Runs work on the server's thread: at once if this is the server's thread, otherwise later. After
+  /// close(), the work runs on the calling thread.
   void runOnServer(std::function<void()> work);
   void setThread(std::thread::id id) { thread = id; }
   /// Sets the functions that empty the mailbox at once and after kBurst. They run on the server's
@@ -58,14 +58,14 @@ public:
 private:
   std::mutex mutex;
   std::vector<std::shared_ptr<Exchange>> ready;
-  bool woken = false, wokenSoon = false; ///< a call of takeAll() is scheduled
+  bool woken = false, wokenSoon = false; ///< a call of onMail or onStreamMail is scheduled
   bool closed = false;
   std::function<void(std::function<void()>)> post;
   std::function<void()> onMail, onStreamMail;
   std::atomic<std::thread::id> thread{};
 };
 
-/// What a handler has added since the last take().
+/// Output that a handler has added since the last take().
 struct Outgoing {
   bool head = false;  ///< status, contentType and headers are new
   bool whole = false; ///< send(): data is the body
@@ -74,7 +74,7 @@ struct Outgoing {
   Headers headers;
   std::string data;
   bool finished = false;
-  bool overflowed = false; ///< more than maxBacklogBytes were left unread
+  bool overflowed = false; ///< the client left more than maxBacklogBytes unread
   bool broken = false;     ///< the responder was destroyed in the middle of a stream
 };
 
@@ -83,7 +83,7 @@ public:
   Exchange(std::shared_ptr<Mailbox> mailbox, size_t maxBacklogBytes)
       : mailbox(std::move(mailbox)), maxBacklogBytes(maxBacklogBytes) {}
 
-  // Any thread.
+  // These functions may be called from any thread.
   void send(int status, std::string_view contentType, std::string body, Headers headers);
   void begin(int status, std::string_view contentType, Headers headers);
   void write(std::string bytes);
@@ -92,7 +92,7 @@ public:
   void onGone(std::function<void()> callback);
   bool gone() const { return left.load(std::memory_order_acquire); }
 
-  // The server's thread.
+  // These functions are called on the server's thread only.
   Outgoing take();
   /// Reports bytes of write() that the client's socket accepted.
   void taken(size_t bytes) { backlog.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -117,7 +117,7 @@ private:
   std::function<void()> goneCallback;
 };
 
-/// The handle that a handler holds. If it is destroyed without an answer, the answer is 500.
+/// The handle that a handler holds. If it is destroyed without an answer, the client gets a 500.
 class ExchangeResponder final : public Responder {
 public:
   explicit ExchangeResponder(std::shared_ptr<Exchange> exchange) : exchange(std::move(exchange)) {}

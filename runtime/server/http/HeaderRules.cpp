@@ -73,7 +73,7 @@ std::optional<Target> parseTarget(std::string_view text) {
       text.remove_prefix(end);
       if (!isAuthority(target.authority))
         return std::nullopt;
-      if (text.empty() || text.front() == '?') { // http://host?query is the root
+      if (text.empty() || text.front() == '?') { // the path of http://host?query is the root
         target.path = "/";
         target.query = text.substr(std::min<size_t>(1, text.size()));
         return target;
@@ -90,7 +90,7 @@ std::optional<Target> parseTarget(std::string_view text) {
   return target;
 }
 
-/// Splits "HOST:PORT" and "[V6]:PORT"; the host is without brackets.
+/// Splits "HOST:PORT" or "[V6]:PORT" into the host, without brackets, and the port.
 static std::optional<std::pair<std::string_view, std::string_view>>
 splitAuthority(std::string_view text) {
   std::string_view host, port;

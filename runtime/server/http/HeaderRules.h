@@ -24,9 +24,9 @@ struct Target {
   std::string query;     ///< as sent
   std::string authority; ///< from an absolute target (http://HOST/…), else empty
 };
-/// Splits and decodes the target of a request line. Returns nullopt if it is malformed: it has
-/// bytes that are not visible ASCII, a %XX that is bad or stands for a control byte, or a form
-/// other than origin, absolute and asterisk.
+/// Splits and decodes the target of a request line. Returns nullopt if the target has bytes other
+/// than visible ASCII, or a %XX that is malformed or encodes a control byte, or if its form is not
+/// one of origin, absolute and asterisk.
 std::optional<Target> parseTarget(std::string_view target);
 
 /// Returns whether the text can be "HOST", "HOST:PORT" or "[V6]:PORT".
@@ -39,8 +39,8 @@ bool isCleanId(std::string_view id);
 bool equalsIgnoringCase(std::string_view a, std::string_view b);
 std::string lowerCase(std::string_view text);
 
-/// Decides which Host headers are served. Protects against pages whose name was rebound to a
-/// loopback address.
+/// Decides which Host headers are served. This protects against DNS rebinding: a page whose name was
+/// rebound to a loopback address.
 class HostRules {
 public:
   /// `any`: allows all names.

@@ -1,9 +1,9 @@
 //===- Keys.h - Checking API keys -----------------------------------------===//
 //
-// A byte-by-byte comparison would reveal to a patient client how many bytes were right. Here both
-// sides go through HMAC-SHA-256 with a key that is random per process, and the digest is compared
-// with all configured ones, always to the end. The time depends only on the length of the presented
-// key.
+// The time of a byte-by-byte comparison would reveal to a patient client how many bytes were right.
+// Here, presented and configured keys are hashed by HMAC-SHA-256 with a secret that is random per
+// process. The digest of a presented key is compared with all configured digests, always to the end.
+// The time therefore depends only on the length of the presented key.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,11 +21,11 @@ std::string basicPassword(std::string_view base64);
 class KeyRing {
 public:
   explicit KeyRing(const std::vector<std::string> &keys);
-  /// Replaces the keys. A key that stays keeps its number, and no number is reused.
+  /// Replaces the keys. A key that was there before keeps its number, and no number is reused.
   void replace(const std::vector<std::string> &keys);
   bool empty() const { return digests.empty(); }
-  /// Returns the number of the key (initially its index), or -1 if it is unknown or there is no
-  /// memory for a digest.
+  /// Returns the number of the key (initially its index). Returns -1 if the key is unknown or there is
+  /// no memory for a digest.
   int find(std::string_view presented) const;
 
 private:

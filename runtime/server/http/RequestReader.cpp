@@ -15,7 +15,8 @@ namespace beast = boost::beast;
 using beast::error_code;
 using BeastView = beast::string_view;
 
-/// Far more than any client sends. Each field costs memory in the handler.
+/// The limit of header fields is far more than any client sends. Each field costs memory in the
+/// handler.
 constexpr size_t kMostFields = 128;
 
 static std::string_view view(BeastView text) { return {text.data(), text.size()}; }
@@ -158,7 +159,7 @@ size_t RequestReader::readHeader(std::string_view bytes) {
   std::string_view rest = bytes.substr(blank);
   size_t from = scanned > blank + 3 ? scanned - blank - 3 : 0;
   if (from > 0 && rest[from] == '\n')
-    --from; // not without its carriage return
+    --from; // begin at the carriage return before it
   const size_t end = rest.find("\r\n\r\n", from);
   if (std::min(end, rest.size()) + 4 > maxHeaderBytes + 4) {
     refuse(431, "the header is longer than " + std::to_string(maxHeaderBytes) + " bytes",

@@ -1,14 +1,14 @@
 //===- RequestReader.h - Parses a client's bytes into requests ------------===//
 //
-// A parser without a socket: bytes go in as they arrive, in pieces of any size, and a request or a
-// refusal comes out. Beast's basic_parser parses; HeaderRules rejects bad headers before Beast sees
-// them.
+// A parser without a socket. It takes bytes as they arrive, in pieces of any size, and yields a
+// request or a refusal. Beast's basic_parser does the parsing, and HeaderRules rejects bad headers
+// before Beast gets them.
 //
 //   Header --(block complete)--> Examine --acceptBody()--> Body --> Done
 //      \______________ Refused ______________________________/
 //
-// It stops at Examine so that a request can be refused for its header (key, host, length) before a
-// byte of its body is read or asked for (100-continue).
+// The parser stops at Examine, so that a request can be refused for its header (key, host, length)
+// before a byte of its body is read or requested (100-continue).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,12 +27,12 @@ struct Refusal {
   int status = 400;
   std::string message;
   std::string code;     ///< in OpenAI's error object
-  bool guessed = false; ///< the request had a wrong key
+  bool guessed = false; ///< the request had a wrong key, which may have been a guess
 };
 
 struct RequestHead {
   std::string method, path, query;
-  std::string authority; ///< from the target if it has one, else the Host header
+  std::string authority; ///< from the target if it has one, otherwise from the Host header
   Headers headers;       ///< names in lower case
   bool http11 = true;
   bool keepAlive = true;
@@ -49,11 +49,11 @@ public:
   RequestReader(size_t maxHeaderBytes, size_t maxBodyBytes);
   ~RequestReader();
 
-  /// Parses bytes that arrived and were not consumed before, and returns how many it consumes.
-  /// Bytes of an incomplete header block stay with the caller, so that the block is parsed in one
-  /// piece.
+  /// Parses the bytes that have arrived and were not consumed by earlier calls. Returns the number of
+  /// bytes that it consumes. Bytes of an incomplete header block stay with the caller, so that the
+  /// block is parsed in one piece.
   size_t read(std::string_view bytes);
-  /// After Examine: continues with the body, or with Done if there is none.
+  /// Continues after Examine with the body, or with Done if there is none.
   void acceptBody();
   /// Prepares for the next request of the connection.
   void reset();
@@ -70,7 +70,7 @@ private:
   size_t readBody(std::string_view bytes);
   void refuse(int status, std::string message, std::string code);
 
-  struct Parser; ///< Beast's
+  struct Parser; ///< derives from Beast's parser
   std::unique_ptr<Parser> parser;
   size_t maxHeaderBytes, maxBodyBytes;
   size_t scanned = 0; ///< bytes of an incomplete header block already searched for its end

@@ -99,7 +99,7 @@ static void appendHeader(std::string &out, std::string_view name, std::string_vi
   out += "\r\n";
 }
 
-/// Returns whether a header is reserved for the transport, as those that frame the message are.
+/// Returns whether a header is reserved for the transport, for example because it frames the message.
 static bool isOurs(std::string_view name) {
   for (std::string_view ours : {"content-length", "transfer-encoding", "connection", "keep-alive",
                                 "date", "x-request-id", "upgrade", "trailer"})

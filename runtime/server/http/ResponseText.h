@@ -18,14 +18,14 @@ struct ResponseFrame {
   bool headOnly = false; ///< HEAD: no body is sent
 };
 
-/// Returns the status line, the handler's headers and the transport's, and the empty line. Without
-/// `length` the body is chunked (HTTP/1.0: it ends with the connection). Headers whose names are
-/// not tokens are left out. Control bytes in values become spaces, so a handler's value cannot
-/// start another header.
+/// Returns the status line, the headers of the handler and of the transport, and the empty line.
+/// Without `length` the body is chunked or, in HTTP/1.0, ends with the connection. Headers whose
+/// names are not valid tokens are left out. Control bytes in values become spaces, so that a
+/// handler's value cannot start another header.
 std::string responseHead(int status, std::string_view contentType, const Headers &headers,
                          const ResponseFrame &frame, std::optional<size_t> length);
 
-/// Returns a status with its reason, such as "400 Bad Request".
+/// Returns a status with its reason phrase, such as "400 Bad Request".
 std::string_view statusLine(int status);
 
 /// Returns the type of OpenAI's errors with this status.

@@ -86,7 +86,7 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
       ++accepted;
       const bool full =
           connections.size() - refusing >= options.maxConnections && !evictOne(Clock::now());
-      // A refusal is sent only if that is cheap; over TLS it would need a handshake.
+      // A refusal is sent only if that is cheap. Over TLS it would first need a handshake.
       if (full && (tls || refusing >= options.maxRefusing)) {
         ++refused;
         socket.close(ec);
@@ -109,7 +109,7 @@ void ServerCore::onAccepted(ErrorCode ec, tcp::socket socket) {
       if (!std::exchange(ticking, true))
         tick();
     } catch (...) {
-      // No memory for another connection, which is closed by now.
+      // There is no memory for another connection. Its socket is closed by now.
     }
   accept();
 }
@@ -165,7 +165,7 @@ void ServerCore::tick() {
       for (const auto &connection : all())
         connection->tick(now);
     } catch (...) {
-      // No memory for the list; the next tick may succeed.
+      // There is no memory for the list. The next tick may succeed.
     }
     tick();
   });
@@ -210,8 +210,8 @@ void ServerCore::responseEnds() {
 }
 
 std::string ServerCore::newId() {
-  // splitmix64 of a counter with a random seed: ids are unique in this process, and unlikely to
-  // collide with those of others.
+  // Ids are splitmix64 of a counter with a random seed. They are unique in this process, and unlikely
+  // to collide with the ids of other processes.
   auto mix = [](uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
@@ -271,8 +271,8 @@ Error cannotListen(const ServerOptions &options, const std::string &why) {
           "give an address of this machine and a free port: --host 127.0.0.1 --port 0 takes any"};
 }
 
-/// Refuses keys that no header can carry, which would lock out every client, and empty keys, which
-/// would lock out none.
+/// Refuses keys that no header can carry, because they would lock out every client. Refuses empty
+/// keys, because they would lock out no client.
 Result<void> checkKeys(const ServerOptions &options) {
   for (size_t i = 0; i < options.apiKeys.size(); ++i) {
     const std::string &key = options.apiKeys[i];
@@ -390,7 +390,7 @@ void AsioServer::run() {
       core.io.run();
       return;
     } catch (...) {
-      // Posted work threw (connections catch their own exceptions). The loop goes on.
+      // Posted work threw an exception (connections catch their own). The loop goes on.
     }
 }
 

@@ -1,7 +1,7 @@
 //===- Server.h - HTTP/1.1 server ------------------------------------------===//
 //
-// The transport only: it handles bytes, limits and clients, but no models and no JSON beyond
-// errors.
+// This is the transport only. It handles bytes, limits and clients, but no models, and no JSON except
+// that of errors.
 //
 //   client -- TCP/TLS --> connection --(HttpRequest, Responder)--> handler --> … any thread …
 //          <-- bytes  --             <--  send / write / finish  --------
@@ -39,7 +39,7 @@ struct RefusedRequest {
 };
 
 struct ServerOptions {
-  std::string host = "127.0.0.1"; ///< an address of this machine; "::" and "0.0.0.0" for all
+  std::string host = "127.0.0.1"; ///< an address of this machine; "::" or "0.0.0.0": all addresses
   uint16_t port = 8000;           ///< 0: any free port (see Server::port)
   /// Keys that clients may send as `Authorization: Bearer KEY`, as `x-api-key: KEY`, or as the
   /// password in a browser (`Basic`). Empty: no key is needed, which only loopback hosts allow
@@ -49,22 +49,23 @@ struct ServerOptions {
   /// Origins whose pages may use the server from a browser. "localhost": http and https of every
   /// loopback name and port; "*": all. Empty: CORS is off.
   std::vector<std::string> allowedOrigins = {};
-  /// Host headers that are served in addition to loopback addresses, `localhost` and `host`
-  /// (against DNS rebinding). A server that listens elsewhere and has a key accepts any.
+  /// Host headers that are served in addition to loopback addresses, `localhost` and `host`; the
+  /// check protects against DNS rebinding. A server that listens on other addresses than loopback and
+  /// has a key accepts any Host header.
   std::vector<std::string> allowedHosts = {};
   std::string tlsCertificate = {}, tlsKey = {}; ///< PEM files; both or none
   size_t maxConnections = 1024;
-  size_t maxRefusing = 1024; ///< excess connections that are refused with 503; others are cut
+  size_t maxRefusing = 1024; ///< excess connections that get a 503; any further ones are closed
   size_t maxHeaderBytes = 16 << 10;
   size_t maxBodyBytes = 8 << 20;
   std::chrono::milliseconds headerTimeout{10'000}, bodyTimeout{30'000}, sendTimeout{30'000},
       idleTimeout{75'000};
   /// First and longest delay of the answers to repeated wrong keys (WrongKeys.h).
   std::chrono::milliseconds wrongKeyDelay{50}, longestKeyDelay{2000};
-  size_t maxBacklogBytes = 4 << 20; ///< of one response, not yet accepted by the client
+  size_t maxBacklogBytes = 4 << 20; ///< bytes of one response that the client has not yet accepted
   std::chrono::milliseconds pingInterval{15'000}; ///< for streams, while nothing else is sent
-  /// Receives refused requests, for logs and counts. Runs on the server's thread; must return at
-  /// once.
+  /// Receives refused requests, for logs and counts. It runs on the server's thread and must return
+  /// at once.
   std::function<void(const RefusedRequest &)> onRefusal = {};
 };
 
@@ -74,7 +75,7 @@ struct HttpRequest {
   std::string query;  ///< as sent, without '?'
   Headers headers;    ///< names in lower case
   std::string body;
-  std::string id;     ///< the client's X-Request-Id if it is clean, else a new id
+  std::string id;     ///< the client's X-Request-Id if isCleanId() accepts it, otherwise a new id
   std::string client; ///< address, without port
   int apiKey = -1;    ///< number of the key (KeyRing), initially its index; -1: none was needed
   /// Returns the first header of this name (lower case), or "".
@@ -96,8 +97,9 @@ public:
   /// nothing for sendTimeout, is dropped.
   virtual void write(std::string bytes) = 0;
   virtual void finish() = 0;
-  /// Sets a callback that runs once, on the server's thread, if the client leaves (or is dropped)
-  /// before the response is out; at once if it has left already. Replaces an earlier callback.
+  /// Sets a callback, which replaces an earlier one. It runs once, on the server's thread, if the
+  /// client leaves or is dropped before the response has been sent. If the client has left already, it
+  /// runs at once.
   virtual void onGone(std::function<void()> callback) = 0;
   virtual bool gone() const = 0;
 };
@@ -124,9 +126,9 @@ public:
   /// Replaces the keys and reloads the TLS files. Requests need one of the new keys from now on,
   /// and new connections use the new certificate. On E0551 or E0552 nothing changes.
   virtual Result<void> renew(const std::vector<std::string> &apiKeys) = 0;
-  /// Refuses requests from now on with this status and body, on old and new connections, except
-  /// requests for openPaths. Each refused request is the last of its connection. Responses under
-  /// way continue, and idle connections close. The server keeps listening, so that clients get the
+  /// From now on, refuses all requests except those for openPaths with this status and body, on old
+  /// and new connections. Each refused request is the last of its connection. Responses under way
+  /// continue, and idle connections close. The server keeps listening, so that clients get the
   /// refusal and /health can report the state.
   virtual void drain(int status, std::string body) = 0;
   /// Waits until no response is under way. Returns false if that takes longer than `atMost`.
@@ -136,7 +138,7 @@ public:
   virtual ServerStats stats() const = 0;
 };
 
-/// {"error":{"message":…,"type":…,"param":…,"code":…}}; an empty param or code is null.
+/// Returns {"error":{"message":…,"type":…,"param":…,"code":…}}. An empty param or code becomes null.
 std::string errorBody(std::string_view message, std::string_view type, std::string_view param,
                       std::string_view code);
 

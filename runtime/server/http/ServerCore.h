@@ -21,17 +21,21 @@ namespace ingot::http {
 
 /// A connection without a request under way may be closed for a new one after this time.
 inline constexpr std::chrono::milliseconds kEvictableAfter{1000};
-/// How long a closing connection is still read from, so that no reset overtakes the last response.
+/// For this time a closing connection is still read from, so that no reset overtakes the last
+/// response.
 inline constexpr std::chrono::milliseconds kLingerTime{2000};
-/// Pipelined input that is kept while a response is under way. Beyond this, nothing is read.
+/// Bytes of pipelined input that are kept while a response is under way. Beyond this, nothing is
+/// read.
 inline constexpr size_t kMostInput = 64 << 10;
 
-/// Only the server's thread uses it, except for atomics and fields under `idleMutex`.
+/// The state of a server. Only the server's thread uses it, except for atomics and the fields that
+/// `idleMutex` guards.
 struct ServerCore {
   ServerCore(const ServerOptions &options, Handler handler);
   ~ServerCore();
 
-  boost::asio::io_context io{1}; ///< declared first: operations in flight are destroyed last
+  /// Declared first, so that operations in flight are destroyed last.
+  boost::asio::io_context io{1};
   const ServerOptions options;
   Handler handler;
   KeyRing keys;
@@ -46,7 +50,7 @@ struct ServerCore {
   int spareDescriptor = -1; ///< closed briefly when the process has no descriptor left
 
   std::unordered_map<Connection *, std::shared_ptr<Connection>> connections;
-  std::list<Connection *> evictable; ///< longest in its phase first
+  std::list<Connection *> evictable; ///< the connection that has been in its phase longest is first
   size_t refusing = 0;               ///< connections over the limit that are being refused
   std::shared_ptr<Mailbox> mailbox;
 

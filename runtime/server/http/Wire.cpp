@@ -15,9 +15,9 @@ namespace ingot::http {
 
 namespace asio = boost::asio;
 
-/// Bytes of a connection that the kernel may hold unsent: enough to keep a fast line busy (bytes in
-/// flight do not count), and few enough that a client that stops reading is noticed and costs
-/// little.
+/// Bytes of a connection that the kernel may hold unsent; bytes in flight do not count. The limit is
+/// high enough to keep a fast line busy, and low enough that a client that stops reading is noticed
+/// and costs little memory.
 constexpr int kMostUnsentBytes = 128 << 10;
 
 static void setOption(int fd, int level, int name, int value) {
@@ -98,7 +98,7 @@ public:
   }
   size_t writeNow(std::string_view, ErrorCode &) override { return 0; }
   void endSending(std::shared_ptr<Connection> connection) override {
-    // Also waits for the client's close_notify, limited by the connection's deadline.
+    // This also waits for the client's close_notify, at most until the connection's deadline.
     tls.async_shutdown([connection](ErrorCode) {});
   }
 

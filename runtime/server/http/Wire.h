@@ -1,7 +1,7 @@
 //===- Wire.h - A socket, with TLS or without -----------------------------===//
 //
-// The socket operations that Connection needs. Completions call Connection::onRead and similar
-// functions on the server's thread. Each operation in flight keeps its connection alive.
+// Provides the socket operations that Connection needs. Completions call Connection::onRead and
+// similar functions on the server's thread. Each operation in flight keeps its connection alive.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,8 +25,8 @@ public:
   virtual void handshake(std::shared_ptr<Connection> connection) = 0;
   virtual void read(std::shared_ptr<Connection> connection, char *to, size_t most) = 0;
   virtual void write(std::shared_ptr<Connection> connection, std::string_view bytes) = 0;
-  /// Writes as much as possible at once, without the event loop. Returns 0 without an error if
-  /// write() is needed.
+  /// Writes as many bytes as possible at once, without the event loop. Returns 0 and no error if the
+  /// caller must use write() instead.
   virtual size_t writeNow(std::string_view bytes, ErrorCode &ec) = 0;
   /// Closes the sending side (FIN, close_notify). Reading goes on.
   virtual void endSending(std::shared_ptr<Connection> connection) = 0;
@@ -34,7 +34,7 @@ public:
   void close(bool reset);
 };
 
-/// `unackedTimeout`: the time after which the kernel gives up a client that vanished silently.
+/// `unackedTimeout`: the time after which the kernel drops a client that vanished silently.
 std::unique_ptr<Wire> makeWire(tcp::socket socket, boost::asio::ssl::context *tls,
                                std::chrono::milliseconds unackedTimeout);
 

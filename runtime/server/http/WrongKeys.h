@@ -3,8 +3,8 @@
 // A client that tries one key after another gets answers ever more slowly, so a minute of guessing
 // is limited to some thirty keys and as many log lines. Wrong keys are counted by address (for IPv6
 // by network, since one customer has a whole network). Requests with a right key or without a key
-// never wait. The table is small: a client with more addresses than the table has rows is not
-// slowed down.
+// are never delayed. The table is small, so a client with more addresses than the table has rows is
+// not slowed down.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,12 +17,12 @@ namespace ingot::http {
 class WrongKeys {
 public:
   using Clock = std::chrono::steady_clock;
-  static constexpr int kFree = 5; ///< wrong keys that are answered at once: typing errors
+  static constexpr int kFree = 5; ///< this many wrong keys, as from typing errors, are not delayed
   static constexpr size_t kMostAddresses = 1024;
   static constexpr std::chrono::seconds kForgottenAfter{60};
 
-  /// `first`: the delay after kFree wrong keys, doubled with each further one up to `most`; 0:
-  /// none.
+  /// `first`: the delay after kFree wrong keys; 0: no delays. Each further wrong key doubles it, up to
+  /// `most`.
   WrongKeys(std::chrono::milliseconds first, std::chrono::milliseconds most)
       : first(first), most(most) {}
   /// Counts a wrong key from `client`, an IP address. Returns the delay of its answer.

@@ -78,8 +78,8 @@ struct Connection {
   tcp::socket socket;
   asio::steady_timer timer;
   std::array<char, kReadBytes> input;
-  bool used = false; ///< it has carried a response before
-  bool idle = false; ///< it is in the pool
+  bool used = false; ///< the connection has carried a response before
+  bool idle = false; ///< the connection is in the pool
 };
 
 } // namespace
@@ -142,7 +142,8 @@ private:
       pool.pop_back();
       call->connection->idle = false;
       ErrorCode ignored;
-      call->connection->socket.cancel(ignored); // the read that waits for the connection's end
+      call->connection->socket.cancel(
+          ignored); // it ends the read that waits for the server's close
       call->connection->timer.expires_at(call->deadline);
       watch(ticket, call);
       return write(ticket, call);
@@ -154,7 +155,7 @@ private:
                                      std::chrono::steady_clock::duration(kConnectTimeout)));
     watch(ticket, call);
     if (places.empty()) {
-      // The name is looked up once. This blocks, but before any measurement.
+      // The name is looked up once. The look-up blocks, but it precedes any measurement.
       ErrorCode failed;
       tcp::resolver resolver(io);
       for (const auto &entry : resolver.resolve(server.host, std::to_string(server.port), failed))
@@ -229,7 +230,7 @@ private:
             call->events.onData(data);
         });
     if (call->connection != connection)
-      return; // abandoned in a callback
+      return; // a callback abandoned the request
     if (!wrong.empty())
       return end(ticket, call, wrong);
     reportHead(*call, hadHead);
@@ -248,8 +249,8 @@ private:
       call.events.onHead(call.parser->status());
   }
 
-  /// The server may have closed a kept connection just when it was reused. The request then counts
-  /// as unanswered and is tried on a new connection.
+  /// Handles a broken connection. The server may have closed a kept connection just when it was
+  /// reused. The request then counts as unanswered and is tried again on a new connection.
   void broken(Ticket ticket, const CallPointer &call, const std::string &why) {
     const bool again = call->connection->used && call->parser->untouched();
     if (!again)
@@ -261,7 +262,7 @@ private:
   void end(Ticket ticket, const CallPointer &call, const std::string &failure) {
     auto connection = std::exchange(call->connection, nullptr);
     if (!connection)
-      return; // abandoned meanwhile
+      return; // the request was abandoned meanwhile
     calls.erase(ticket);
     connection->timer.cancel();
     if (failure.empty() && call->parser->keepsConnection())
@@ -273,7 +274,7 @@ private:
     dropIdleIfDone();
   }
 
-  /// Pools a connection. Anything that arrives while it is idle, usually its end, removes it from
+  /// Pools a connection. If anything arrives while it is idle, usually its end, it is removed from
   /// the pool.
   void keep(const std::shared_ptr<Connection> &connection) {
     connection->idle = true;

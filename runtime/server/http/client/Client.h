@@ -8,8 +8,8 @@
 //   loop.after(10ms, [&] { … });
 //   loop.run();                 // until no request or timer is left
 //
-// HTTP/1.1 without TLS; a response may be chunked, of known length, or end with its connection.
-// Except for stop(), all functions must be called on the thread that calls run().
+// The client uses HTTP/1.1 without TLS. A response may be chunked, of known length, or end with its
+// connection. Except for stop(), all functions must be called on the thread that calls run().
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -32,7 +32,7 @@ struct ServerUrl {
   std::string path; ///< prefix of every request's path, without a final '/'; may be empty
 };
 
-/// Parses "http://host:port/path", with or without "http://". E0582 (exit 2) if the URL is
+/// Parses "http://host:port/path", with or without "http://". Fails with E0582 (exit 2) if the URL is
 /// malformed or is https.
 Result<ServerUrl> parseUrl(std::string_view text);
 
@@ -48,7 +48,7 @@ struct ClientRequest {
 struct ClientEvents {
   std::function<void(int status)> onHead = {};
   std::function<void(std::string_view)> onData = {}; ///< a piece of the body, as it arrives
-  /// `failure`: empty if the response is complete, else one line.
+  /// `failure`: empty if the response is complete, otherwise one line with the reason.
   std::function<void(const std::string &failure)> onEnd = {};
 };
 
@@ -62,7 +62,7 @@ public:
   ClientLoop &operator=(const ClientLoop &) = delete;
 
   Ticket send(ClientRequest request, ClientEvents events);
-  /// Closes the request's connection, as a client that leaves does. No events of the request
+  /// Closes the request's connection, as a client that leaves does. No callbacks of the request
   /// follow. Does nothing if the request has ended.
   void abandon(Ticket ticket);
   void after(std::chrono::nanoseconds delay, std::function<void()> work);

@@ -17,7 +17,8 @@ class EventStream {
 public:
   /// Receives an event's name ("" if it has none) and its data.
   using Take = std::function<void(std::string_view name, std::string_view data)>;
-  /// Returns false if an event is longer than 16 MiB. The rest of the stream is then unreadable.
+  /// Parses bytes and calls `take` for each complete event. Returns false if an event is longer than
+  /// 16 MiB. The rest of the stream cannot be read then.
   bool put(std::string_view bytes, const Take &take);
 
 private:

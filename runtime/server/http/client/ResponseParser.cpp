@@ -69,7 +69,7 @@ std::string ResponseParser::readHeader() {
     }
   }
   line.clear();
-  if (status < 200) { // 100 Continue: the answer follows
+  if (status < 200) { // such as 100 Continue: the final response follows
     stage = Stage::Header;
     return "";
   }

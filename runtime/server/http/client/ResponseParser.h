@@ -28,7 +28,7 @@ public:
   bool endsWithConnection() const { return stage == Stage::UntilClose; }
   bool keepsConnection() const { return done() && keep; }
 
-  bool headReported = false; ///< for the owner's use
+  bool headReported = false; ///< the owner's own mark; the parser does not use it
 
 private:
   enum class Stage { Header, Sized, ChunkSize, ChunkData, ChunkEnd, Trailer, UntilClose, Done };
