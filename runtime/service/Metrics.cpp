@@ -12,7 +12,7 @@ namespace ingot::service {
 
 namespace {
 
-// vLLM's buckets, for its dashboards and recording rules.
+// These are vLLM's buckets, so that its dashboards and recording rules work.
 constexpr double kFirstToken[] = {0.001, 0.005, 0.01, 0.02,  0.04,  0.06,  0.08, 0.1,
                                   0.25,  0.5,   0.75, 1.0,   2.5,   5.0,   7.5,  10.0,
                                   20.0,  40.0,  80.0, 160.0, 640.0, 2560.0};
@@ -67,7 +67,7 @@ constexpr const char *kEndings[] = {"stop", "length", "abort", "error"};
 
 using Labelled = std::pair<std::string, Measurements>; ///< labels of the model, its measurements
 
-/// Writes families: a name, its help and type, and the samples of every model.
+/// Writes metric families. A family has a name, its help and type, and the samples of every model.
 struct Writer {
   std::span<const Labelled> models;
   std::string out;
@@ -104,7 +104,7 @@ struct Writer {
     }
   }
 
-  /// An "info" metric: constants, as labels.
+  /// Writes an "info" metric, whose labels hold constants.
   void cacheConfig() {
     head(out, "vllm:cache_config_info", "Layout of the KV cache.", "gauge");
     for (const auto &[labels, numbers] : models)
@@ -114,9 +114,9 @@ struct Writer {
              1);
   }
 
-  /// Adapters, of which there are none: loading them is not supported. Endpoint pickers require the
-  /// series and report an error at each scrape of a server without it. Its value is the time of the
-  /// last change, which here is the time of the first scrape.
+  /// Writes the series of LoRA adapters. There are none, since loading them is not supported, but
+  /// endpoint pickers require the series and report an error at each scrape without it. Its value is
+  /// the time of the last change, for which the time of the first scrape is used.
   void adapters() {
     static const auto since = std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::system_clock::now().time_since_epoch());
@@ -128,7 +128,7 @@ struct Writer {
              double(since.count()));
   }
 
-  /// Every engine is awake: there is no sleep mode.
+  /// Writes that every engine is awake, because there is no sleep mode.
   void sleepStates() {
     head(out, "vllm:engine_sleep_state", "1: the state that the engine is in.", "gauge");
     for (const auto &[labels, numbers] : models)
@@ -149,7 +149,8 @@ struct Writer {
 } // namespace
 
 void Histogram::observe(double value) {
-  // A value equal to a bound counts in that bound's bucket: buckets are "less than or equal".
+  // A value equal to a bound counts in that bound's bucket, because Prometheus' buckets mean "less
+  // than or equal".
   counts[size_t(std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin())]++;
   ++total;
   added += value;
@@ -245,7 +246,7 @@ std::string exposition(std::span<const std::pair<std::string, Measurements>> mod
   w.histogram("vllm:request_prefill_kv_computed_tokens",
               "Prompt tokens of a request that were not in the prefix cache.", &M::computedPrompt);
   w.histogram("vllm:request_generation_tokens", "New tokens of a request.", &M::answerLength);
-  // The limit is known only for requests that state it.
+  // The limit is known only for requests that set it.
   w.histogram("vllm:request_max_num_generation_tokens",
               "Maximum of new tokens over a request's choices, if it sets one.", &M::askedTokens);
   w.counter("vllm:prompt_tokens_cached_total", "Prompt tokens that were not computed again.",

@@ -1,8 +1,8 @@
 //===- Metrics.h - Metrics of a service, for Prometheus -------------------===//
 //
 // Series have vLLM's names, which dashboards and load tools support, and the label model_name.
-// Names of additional series begin with "ingot:". The text exposition format is 0.0.4. Series are
-// fixed at compile time: no client input becomes a label or a name.
+// Names of additional series begin with "ingot:". The text exposition format is version 0.0.4. Series
+// are fixed at compile time, so no client input becomes a label or a name.
 //
 // The engine's thread writes the metrics; any scraper may read them.
 //===----------------------------------------------------------------------===//
@@ -19,10 +19,10 @@
 
 namespace ingot::service {
 
-/// Numbers of observations by upper bound.
+/// Counts observations in buckets with upper bounds.
 class Histogram {
 public:
-  /// `bounds` must ascend and outlive the histogram. +Inf is added.
+  /// `bounds` must ascend and outlive the histogram. A last bucket without a bound (+Inf) is added.
   explicit Histogram(std::span<const double> bounds) : bounds(bounds), counts(bounds.size() + 1) {}
   void observe(double value);
   uint64_t count() const { return total; }
@@ -59,18 +59,18 @@ struct Measurements {
   Measurements();
 
   // Gauges
-  int64_t running = 0, waiting = 0; ///< choices
+  int64_t running = 0, waiting = 0; ///< numbers of choices
   int64_t pagesUsed = 0, pages = 0;
   int64_t pagesCached = 0;    ///< cached pages that no sequence holds
   uint64_t swapBytesUsed = 0; ///< bytes of host memory
   int64_t pageTokens = 0;     ///< positions per page
-  double tokensPerSecond = 0; ///< new tokens, over the last seconds; set by read()
-  RecentRate recent;          ///< new tokens
+  double tokensPerSecond = 0; ///< new tokens, from `recent`; set by read()
+  RecentRate recent;          ///< rate of new tokens
   // Counters
   uint64_t promptTokens = 0, generationTokens = 0, preemptions = 0, steps = 0;
-  uint64_t prefixQueries = 0, prefixHits = 0; ///< tokens
-  uint64_t swaps = 0, swappedBytes = 0;       ///< preemptions to the host
-  uint64_t forks = 0, copiedPages = 0;        ///< for choices that share a prompt
+  uint64_t prefixQueries = 0, prefixHits = 0; ///< prompt tokens looked up and found
+  uint64_t swaps = 0, swappedBytes = 0;       ///< preemptions that copied pages to the host
+  uint64_t forks = 0, copiedPages = 0;        ///< of choices that share a prompt
   uint64_t refused = 0;                       ///< requests refused because the queue was full
   std::array<uint64_t, size_t(Ending::Count)> endings{};
   double stepSeconds = 0; ///< time in the engine's steps

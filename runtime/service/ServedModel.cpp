@@ -10,8 +10,8 @@
 
 namespace ingot::service {
 
-/// Hashes everything that determines the bits of answers: the engine's table (which holds hashes of
-/// all segments) and the target whose code runs.
+/// Hashes everything that determines the bits of answers. This is the engine's table, which has
+/// hashes of all segments, and the target whose code runs.
 static std::string fingerprintOf(const runtime::Session &session) {
   const runtime::EngineHeader &header = session.engine().header();
   std::string target(session.target());
@@ -97,7 +97,7 @@ text::OutputFormat ServedModel::asNamed(text::OutputFormat found) const {
 
 ServedModel::~ServedModel() {
   if (preparing.joinable())
-    preparing.join();             // it uses the engine
+    preparing.join();             // this thread uses the engine
   if (serving && serving->hung()) // its thread still uses it, and the destructor would wait
     (void)serving.release();
 }
@@ -133,8 +133,9 @@ void ServedModel::prepareGrammars() {
     return;
   preparing = std::jthread([this] {
     try {
-      (void)vocabulary();              // the first request that needs it reports the error
-    } catch (const std::exception &) { // out of memory: that request tries again
+      (void)vocabulary(); // the first request with a grammar reports the error
+    } catch (
+        const std::exception &) { // out of memory: the first request with a grammar tries again
     }
   });
 }

@@ -17,17 +17,17 @@ namespace ingot::service {
 /// Limits and permissions of requests to a model.
 struct RequestRules {
   int32_t mostChoices = runtime::Session::kMostChoices; ///< "n"
-  size_t mostPrompts = 1024;                            ///< in one request
+  size_t mostPrompts = 1024;                            ///< prompts in one request
   bool ownTemplates = false; ///< a request may bring its own chat template
-  bool trustContent = false; ///< control tokens in messages are control tokens
+  bool trustContent = false; ///< control tokens in messages are not escaped to text
   bool anyName = false;      ///< if this is the only model, every name refers to it
 };
 
 struct ModelOptions {
   std::string name;         ///< "model" in requests; empty: the model's name in the engine
   std::string alias;        ///< a second name, valid unless another model has it
-  std::string chatTemplate; ///< source; empty: the engine's
-  /// Which of the engine's templates serves all requests; empty: chosen as transformers does.
+  std::string chatTemplate; ///< source of a template; empty: the engine's template
+  /// Name of the engine's template for all requests; empty: chosen as transformers does.
   std::string chatTemplateName;
   std::string templateVariables; ///< JSON object of template variables; a request may override them
   std::string toolFormat, reasoningFormat; ///< empty: detected from the template
@@ -35,21 +35,22 @@ struct ModelOptions {
   RequestRules rules;
 };
 
-/// Safe to use from any thread. A request keeps the model it began with, even if another model
-/// takes over the name. The old model is destroyed after its last request.
+/// A model that is served under a name. It may be used from any thread. A request keeps the model it
+/// began with, even if another model takes over the name. The old model is destroyed after its last
+/// request.
 class ServedModel {
 public:
-  /// Errors: E0610 and E0611 a bad template; E0627 no template of that name; E0630 an unknown
-  /// format.
+  /// Fails with E0610 or E0611 if a template is invalid, E0627 if there is no template of that name,
+  /// and E0630 if a format is unknown.
   static Result<std::shared_ptr<ServedModel>> create(std::unique_ptr<runtime::Session> session,
                                                      ModelOptions options);
-  ~ServedModel(); ///< if the engine hangs, it is leaked
+  ~ServedModel(); ///< leaks the service if its engine hangs
 
   const std::string &name() const { return options.name; }
   const std::string &alias() const { return options.alias; }
   const RequestRules &rules() const { return options.rules; }
   int64_t created() const { return since; }                ///< seconds since the epoch
-  const std::string &fingerprint() const { return print; } ///< of engine and code: "fp_…"
+  const std::string &fingerprint() const { return print; } ///< hash of engine and code: "fp_…"
   Service &service() { return *serving; }
   const runtime::Session &session() const { return serving->session(); }
   const text::Tokenizer *tokenizer() const { return session().tokenizer(); }
@@ -61,17 +62,17 @@ public:
   /// Returns a JSON object of template variables, which a request's own override; "": none.
   const std::string &templateVariables() const { return options.templateVariables; }
   const text::OutputFormat &outputFormat(bool tools = false) const { return of(tools).format; }
-  /// Returns a detected format, with the parts that the server's options name replaced.
+  /// Returns a detected format, in which the parts that the server's options set are replaced.
   text::OutputFormat asNamed(text::OutputFormat found) const;
-  /// Returns whether --tool-format names the format of calls.
+  /// Returns whether --tool-format sets the format of calls.
   bool toolFormatIsNamed() const { return !options.toolFormat.empty(); }
   const std::string &templateSource(bool tools = false) const { return of(tools).source; }
-  /// Compiles a grammar over the engine's vocabulary. The first call builds the vocabulary. E0520
-  /// without a tokenizer; E062x as Grammar::compile.
+  /// Compiles a grammar over the engine's vocabulary. The first call builds the vocabulary. Fails with
+  /// E0520 without a tokenizer, and with E062x as Grammar::compile does.
   Result<std::shared_ptr<const text::Grammar>> grammar(text::GrammarKind kind,
                                                        std::string_view source);
-  /// Builds the vocabulary on a thread of its own, so that no request has to wait for it (Gemma's
-  /// 262,144 ids take 2 s). A request that needs a grammar meanwhile waits until it is built. Call
+  /// Builds the vocabulary on a separate thread, so that later requests need not wait for it (Gemma's
+  /// 262,144 ids take 2 s). A request that needs a grammar before it is built waits. Call this function
   /// at most once.
   void prepareGrammars();
 
@@ -98,13 +99,12 @@ private:
   std::jthread preparing; ///< declared last: it uses the other fields
 };
 
-/// The models of one process, by name. Models are destroyed on a thread of the registry, because
-/// the last reference may be dropped on the model's own engine thread, which cannot wait for
-/// itself.
+/// The models of one process, by name. Models are destroyed on a thread of the registry. The last
+/// reference may be dropped on the model's own engine thread, which cannot wait for itself to end.
 class ModelRegistry {
 public:
   ModelRegistry() : ends(std::make_shared<WorkQueue>(1)) {}
-  /// Adds a model, or replaces the one with the same name; requests on the old model go on.
+  /// Adds a model, or replaces the one with the same name. Requests of the old model continue on it.
   /// Requests without a model name get the first model.
   void add(std::shared_ptr<ServedModel> model);
   /// Finds a model by name, or by alias if exactly one model has it; null if there is none. An
@@ -113,8 +113,8 @@ public:
   std::vector<std::shared_ptr<ServedModel>> all() const;
   /// Returns the failure of the first model that has failed; null if none has.
   std::shared_ptr<const Error> failure() const;
-  /// Calls Service::stop() on all models, including replaced ones that still run. Returns false if
-  /// a step of one has not ended after kStopSeconds plus twice the length of its longest step.
+  /// Calls Service::stop() on all models, including replaced ones that still run. Returns false if a
+  /// model's step has not ended after kStopSeconds plus twice the length of its longest step.
   bool stopAll();
   static constexpr double kStopSeconds = 5;
 

@@ -154,7 +154,7 @@ Result<void> Service::submit(runtime::ValidatedRequest request, std::shared_ptr<
     return failed ? *failed : shuttingDown();
   }
   place.choices = 0;                            // the job owns the place from now on
-  if (submitted.size() == submitted.capacity()) // drop jobs that are gone before the vector grows
+  if (submitted.size() == submitted.capacity()) // drop destroyed jobs before the vector grows
     std::erase_if(submitted, [](const std::weak_ptr<Job> &one) { return one.expired(); });
   submitted.push_back(job);
   commands.push_back({std::move(request), std::move(job)});
@@ -235,7 +235,7 @@ void Service::run() {
   leftNow.notify_all();
 }
 
-/// Works ahead while idle. Increments `steps` as step() does.
+/// Calls Session::workAhead() while the engine is idle. Increments `steps` as step() does.
 bool Service::workAhead() {
   if (broken)
     return false;
@@ -243,14 +243,15 @@ bool Service::workAhead() {
   bool more = false;
   try {
     more = engine->workAhead();
-  } catch (const std::exception &) { // steps do this work themselves
+  } catch (
+      const std::exception &) { // not an error, because steps do this work themselves if needed
   }
   steps.fetch_add(1);
   return more;
 }
 
-/// Begins new commands. The caller holds `turn`. An exception here breaks the engine as one in a
-/// step does.
+/// Begins new commands. The caller holds `turn`. An exception breaks the engine, like an exception in
+/// a step.
 void Service::take(std::vector<Command> &fresh) {
   for (auto command = fresh.begin(); command != fresh.end(); ++command) {
     std::shared_ptr<Job> job = command->job;
@@ -362,7 +363,7 @@ void Service::begin(Command command) {
   }
   for (size_t i = 0; i < job->ids.size(); ++i) {
     Output output;
-    output.error = ids.error(); // the request is valid: only the device can have failed
+    output.error = ids.error(); // the request is valid, so only the device can have failed
     output.reason = runtime::FinishReason::Cancelled;
     end(job, i, std::move(output));
   }
@@ -377,7 +378,7 @@ void Service::refuseUnstarted() {
     }
 }
 
-/// Ends the wait of jobs that took part in a step for the first time.
+/// Notes the end of the queue time of jobs that took part in a step for the first time.
 void Service::noteStarted(uint64_t stepBegin) {
   for (const auto &job : jobs)
     if (!job->times.scheduled &&
@@ -444,7 +445,7 @@ void Service::onToken(const std::shared_ptr<Job> &job, int32_t choice,
   deliveries.push_back({job, std::move(output)});
 }
 
-/// Turns finished answers into Ends.
+/// Turns finished answers into End outputs.
 void Service::collect() {
   const Error *failure = engine->failure();
   for (size_t j = 0; j < jobs.size();) {
@@ -502,7 +503,7 @@ void Service::end(const std::shared_ptr<Job> &job, size_t choice, Output output)
     ++m.endings[size_t(ending)];
     if (ending != Ending::Stop && ending != Ending::Length)
       return;
-    if (job->open == 0) // choices share their prompt
+    if (job->open == 0) // once per job, because its choices share the prompt
       m.computedPrompt.observe(double(job->promptTokens - output.cachedTokens));
     m.endToEnd.observe(secondsBetween(job->reserved, now));
     m.answerLength.observe(double(output.newTokens));
@@ -529,7 +530,7 @@ void Service::deliver() {
   auto step = std::make_shared<std::vector<Delivery>>(std::move(deliveries));
   deliveries.clear();
   deliveries.reserve(step->size());
-  // Moved, not copied, so that jobs are released on the consumer's thread, not on this one.
+  // The deliveries are moved, not copied, so that jobs are released on the consumer's thread.
   options.dispatch([step = std::move(step)] {
     for (Delivery &delivery : *step)
       try {

@@ -2,11 +2,11 @@
 //
 //   engine's thread   step() ---------- engine->step() ----------> collect, deliver
 //                       |  steps: odd      no lock       even         turn
-//   watchdog          look   look   look   limit: turn, steps is still the same
+//   watchdog          look   look   look   limit: locks turn, steps is still the same
 //                                          -> everything under way ends, the engine is abandoned
 //
-// Everything that the engine reports after that is dropped: onToken() and serve() check `abandoned`
-// under `turn`.
+// Everything that the engine reports after that is dropped, because onToken() and serve() check
+// `abandoned` while they hold `turn`.
 //===----------------------------------------------------------------------===//
 #include "runtime/service/Service.h"
 
@@ -63,7 +63,7 @@ void Service::broke(Error why) {
   fail(std::move(why));
 }
 
-/// Adds a job that never reached the engine to those that fail() ends.
+/// Adds a job that never reached the engine to the jobs that fail() ends.
 void Service::adopt(std::shared_ptr<Job> job, int32_t choices) {
   job->ids.assign(size_t(choices), 0);
   job->open = choices;
@@ -119,14 +119,13 @@ void Service::watch() {
   }
 }
 
-/// Ends every job that waits for a step which does not end. Returns false if the step has just
-/// ended.
+/// Ends every job because a step does not end. Returns false if the step has just ended.
 bool Service::giveUp(uint64_t step, double seconds) {
   std::lock_guard hold(turn);
   if (steps.load() != step)
     return false;
   abandoned = true;
-  deliveries.clear(); // outputs of the hung step
+  deliveries.clear(); // drops the outputs of the hung step
   fail(stepHangs(seconds, engine->longestStep()));
   deliver();
   {

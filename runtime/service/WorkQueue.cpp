@@ -10,15 +10,15 @@ namespace ingot::service {
 
 namespace {
 
-/// Returns freed memory to the system. The allocator would keep it, in as many arenas as threads.
+/// Returns freed memory to the system. Otherwise the allocator would keep it, in an arena per thread.
 void giveMemoryBack() {
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
 }
 
-/// After work on a body of at least this many bytes, freed memory is returned to the system: reading
-/// a body takes about a hundred times its size.
+/// After work on a body of at least this many bytes, freed memory is returned to the system. Reading
+/// a body takes about a hundred times its size in memory.
 constexpr size_t kTrimFrom = 256 << 10;
 
 } // namespace

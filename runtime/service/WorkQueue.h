@@ -2,12 +2,12 @@
 //
 // Each item of work has a size: the bytes of the request body that it reads. Items run in the order
 // in which they would finish if each started on arrival and proceeded at kBytesPerSecond. Short
-// work thus overtakes long work, but only long work that arrived recently, so nothing waits
-// forever. If there are several threads, one of them takes short work only, so a small request does
-// not wait until the other threads have read megabytes.
+// work thus overtakes long work that arrived recently, but not older work, so nothing waits forever.
+// If there are several threads, one of them takes short work only. A small request therefore does not
+// wait until the other threads have read megabytes.
 //
-//   8 MB at 0 s: done at 4 s  -------------------------------|
-//   200 bytes at 1 s:                 |  runs first, and a thread is free for it
+//   8 MB arrive at 0 s: done at 4 s  ------------------------|
+//   200 bytes arrive at 1 s:          |  run first, and a thread is free for them
 //
 // Memory of long work is returned to the system when the work has ended.
 //===----------------------------------------------------------------------===//

@@ -20,7 +20,7 @@ void family(std::string &out, const char *name, const char *help, const char *ty
   out.append(name).append(" ").append(number).append("\n");
 }
 
-/// Reads /proc/self/stat. Its fields count from 1; the second is a name in brackets that may
+/// Reads /proc/self/stat. Fields are numbered from 1. The second is a name in brackets that may
 /// contain any character.
 bool readStat(uint64_t &userTicks, uint64_t &systemTicks, uint64_t &start, uint64_t &virtualBytes,
               uint64_t &residentPages) {
@@ -56,7 +56,7 @@ int64_t openDescriptors() {
   DIR *folder = opendir("/proc/self/fd");
   if (!folder)
     return -1;
-  int64_t count = -1; // excludes the descriptor of the directory itself
+  int64_t count = -1; // the descriptor of the open directory does not count
   while (const dirent *entry = readdir(folder))
     count += entry->d_name[0] != '.';
   closedir(folder);

@@ -291,7 +291,7 @@ void RequestLog::run() {
         wake.wait_for(lock, std::chrono::nanoseconds(kRefusalPeriod / 4), work);
       leaving = stopping;
       anew = std::exchange(reopening, false);
-      // Few at a time, because entries taken here no longer count towards the queue's limit.
+      // Take few at a time, because entries taken here no longer count towards the queue's limit.
       for (size_t i = 0; i < 64 && !waiting.empty(); ++i) {
         taken.push_back(std::move(waiting.front()));
         waiting.pop_front();
@@ -331,8 +331,8 @@ void RequestLog::run() {
   }
 }
 
-/// Writes text. A pipe that poll() reports as ready accepts PIPE_BUF bytes without blocking, so
-/// even an unread pipe cannot keep the process from exiting. Returns false if time is up.
+/// Writes text. A pipe that poll() reports as ready accepts PIPE_BUF bytes without blocking, so even
+/// a pipe that nobody reads cannot keep the process from exiting. Returns false if time is up.
 bool RequestLog::write(std::string_view text, uint64_t &missed) {
   const std::string whole = cut ? "\n" + std::string(text) : std::string();
   if (cut) // keep the incomplete line apart from the new text

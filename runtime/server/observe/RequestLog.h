@@ -1,23 +1,23 @@
 //===- RequestLog.h - A non-blocking log with one line per request ---------===//
 //
-// A thread of its own writes the lines, so a slow or stalled reader costs the server only lines.
-// Entries that find the queue full are dropped and counted; a line reports the count when there is
-// room again.
+// The log has its own thread that writes the lines, so a slow or stalled reader of the log costs the
+// server lines but no time. If the queue is full, new entries are dropped and counted. A line reports
+// the count when there is room again.
 //
 //   {"time":"2026-01-31T12:00:00.123Z","event":"request","id":"…","method":"POST","route":"/v1/…",
 //    "status":200,"client":"127.0.0.1","model":"…","stream":true,"prompt_tokens":…,"cached_tokens":…,
 //    "new_tokens":…,"queue_ms":…,"ttft_ms":…,"total_ms":…,"finish_reason":"stop"}
 //
-// A request that the transport refuses (wrong key, malformed request) gets a line the first time,
-// and after that one line with a count per second and client, so a client that sends ten thousand
+// The first request of a client that the transport refuses (wrong key, malformed request) gets a line.
+// After that, the client gets one line per second with a count, so a client that sends ten thousand
 // requests a second cannot fill a disk.
 //
 //   {"time":"…","event":"refusals","client":"10.0.0.9","status":"401","code":"invalid_api_key",
 //    "requests":"13979"}
 //
-// Text from clients is bounded and escaped: a line stays one line, and no byte of it can move a
-// terminal's cursor. Prompts and answers are never logged, except for the request's body if it was
-// kept (--log-prompts).
+// Text from clients is bounded and escaped, so that a line stays one line and no byte of it can move
+// a terminal's cursor. Prompts and answers are not logged, except that --log-prompts adds the
+// request's body.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -44,7 +44,7 @@ struct LogOptions {
 
 class RequestLog final : public RequestObserver {
 public:
-  /// E0580 (exit 3) if the file cannot be opened.
+  /// Fails with E0580 (exit 3) if the file cannot be opened.
   static Result<std::shared_ptr<RequestLog>> open(const LogOptions &options);
   /// Writes the waiting entries, for at most one second.
   ~RequestLog() override;
@@ -72,9 +72,9 @@ private:
   using Refused = std::array<std::string, 3>; ///< client, status, code
   explicit RequestLog(const LogOptions &options) : options(options) {}
   void put(Entry entry);
-  /// Counts a refusal. Returns true if it is summed with others and needs no line of its own.
+  /// Counts a refusal. Returns true if it is part of a sum and needs no line of its own.
   bool counted(const RequestRecord &record);
-  /// Returns lines for sums whose second is over, or for all sums.
+  /// Returns lines for the sums whose second is over. `all`: for all sums.
   std::string reportRefusals(bool all);
   void run();
   /// Returns false if time is up. `missed`: lines that could not be written.
@@ -96,7 +96,7 @@ private:
 
 /// Returns the line of one request, without a line feed.
 std::string requestLine(const RequestRecord &record, int64_t time, LogFormat format);
-/// Returns a time as in "2026-01-31T12:00:00.123Z".
+/// Returns a time in the format of "2026-01-31T12:00:00.123Z".
 std::string timeText(int64_t nanoseconds);
 
 } // namespace ingot::observe

@@ -1,7 +1,7 @@
 //===- RouteCounts.h - http_requests_total ---------------------------------===//
 //
-// Counts requests by route and status. Both labels have fixed sets of values (an unknown path or
-// status counts as "other"), so clients cannot create series.
+// Counts requests by route and status. Both labels have fixed sets of values, so clients cannot
+// create series. An unknown path or status counts as "other".
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@ namespace ingot::observe {
 class RouteCounts final : public RequestObserver {
 public:
   void ended(const std::shared_ptr<const RequestRecord> &record) override;
-  /// Returns the family in the exposition format.
+  /// Returns the metric family in the exposition format.
   std::string exposition() const;
 
 private:

@@ -96,7 +96,7 @@ void SpanExporter::deliver(const Batch &batch) {
     }
     if (sent == Sent::Refused || attempt == options.tries || stopping) {
       counted.dropped += batch.size();
-      if (stopping) { // the rest would fail too
+      if (stopping) { // the remaining requests would fail as well
         counted.dropped += waiting.size();
         waiting.clear();
       }

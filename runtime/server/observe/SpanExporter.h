@@ -1,10 +1,11 @@
 //===- SpanExporter.h - Exports traces to an OpenTelemetry collector -------===//
 //
-// OTLP over HTTP, in JSON (no SDK): POST <url>/v1/traces. A thread of its own sends the collected
-// requests once there are ExportOptions::batch of them, or after ExportOptions::interval. If the
-// collector is slow, away or full (429, 502, 503, 504), the thread retries with growing pauses.
-// Requests that the collector does not accept in ExportOptions::tries attempts, and those that find
-// the queue full, are dropped and counted. No request ever waits for the exporter.
+// Sends OTLP in JSON over HTTP, without an SDK: POST <url>/v1/traces. The exporter has its own thread,
+// which sends the collected requests once there are ExportOptions::batch of them, or after
+// ExportOptions::interval. If the collector is slow, unreachable or overloaded (429, 502, 503, 504),
+// the thread retries with growing pauses. Requests that the collector does not accept in
+// ExportOptions::tries attempts are dropped and counted. New requests are dropped and counted while
+// the queue is full. No request ever waits for the exporter.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,14 +21,14 @@
 namespace ingot::observe {
 
 struct ExportOptions {
-  std::string url; ///< of the collector, such as "http://127.0.0.1:4318"; "/v1/traces" is added
+  std::string url; ///< the collector's, such as "http://127.0.0.1:4318"; "/v1/traces" is added
   std::string version;
   size_t queue = 4096;
   size_t batch = 256;
   int tries = 5;
   std::chrono::milliseconds interval{1000}, timeout{5000}, firstPause{1000}, longestPause{30'000};
-  /// Called on the exporter's thread: once with the reason when sending begins to fail, and once
-  /// with "" when it works again.
+  /// Called on the exporter's thread, once with the reason when sending begins to fail, and once with
+  /// "" when it works again.
   std::function<void(const std::string &)> onTrouble;
 };
 
@@ -37,10 +38,10 @@ struct ExportCounts {
 
 class SpanExporter final : public RequestObserver {
 public:
-  /// E0582 if the URL is malformed. An unreachable collector is not an error, since it may start
-  /// later.
+  /// Fails with E0582 if the URL is malformed. An unreachable collector is not an error, since it may
+  /// start later.
   static Result<std::shared_ptr<SpanExporter>> create(ExportOptions options);
-  /// Sends the waiting requests in one attempt of at most two seconds.
+  /// Tries once to send the waiting requests, for at most two seconds.
   ~SpanExporter() override;
 
   void ended(const std::shared_ptr<const RequestRecord> &record) override;

@@ -10,7 +10,7 @@
 
 namespace ingot::observe {
 
-/// Ids are lower-case hexadecimal; an empty id is absent.
+/// The ids are lower-case hexadecimal. An empty id means that there is none.
 struct TraceContext {
   std::string traceId, parentId, spanId;
   bool sampled = false;
@@ -19,8 +19,8 @@ struct TraceContext {
   std::string header() const;
 };
 
-/// Parses the caller's context, without a span of ours. Returns nullopt if the header is invalid.
-/// Headers of newer versions may have additional fields.
+/// Parses the caller's context; spanId stays empty. Returns nullopt if the header is invalid. Headers
+/// of newer versions may have additional fields.
 std::optional<TraceContext> parseTraceparent(std::string_view header);
 
 /// Creates a span in the caller's trace, or the first span of a new, sampled trace.

@@ -1,7 +1,7 @@
 //===- Assets.h - The files of the page, embedded in the program ----------===//
 //
-// Vite builds web/, and web/embed.js turns the result into one C++ file. A server is therefore a
-// single file and reads no others for the page at run time.
+// Vite builds web/, and web/embed.js turns the result into one C++ file. The server program is
+// therefore a single file and reads no other files for the page at run time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace ingot::page {
 
 struct Asset {
-  std::string_view path; ///< as requested: "/", "/live", "/assets/…"
+  std::string_view path; ///< the request's path: "/", "/live", "/assets/…"
   std::string_view type; ///< Content-Type
   std::string_view tag;  ///< hash of the content, for ETag
   bool immutable;        ///< the path contains a hash of the content
@@ -20,7 +20,7 @@ struct Asset {
 
 /// Returns the assets; empty in a build without the page.
 std::span<const Asset> assets();
-/// Returns why there are no assets; "" if there are some.
+/// Returns the reason if there are no assets, otherwise "".
 const char *whyNoAssets();
 
 } // namespace ingot::page

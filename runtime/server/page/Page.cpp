@@ -20,8 +20,8 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// Calls `visit` with each item of a comma-separated list until it returns true. Returns whether it
-/// did.
+/// Calls `visit` with each item of a comma-separated list, until a call returns true. Returns whether
+/// one did.
 template <typename Visit> bool anyItem(std::string_view list, Visit visit) {
   while (!list.empty()) {
     const size_t end = std::min(list.find(','), list.size());
@@ -68,7 +68,7 @@ bool answer(const http::HttpRequest &request, http::Responder &responder,
     return true;
   }
   const bool gzip = takesGzip(request.header("accept-encoding"));
-  // Each encoding is a representation of its own and needs its own tag.
+  // Each encoding is a separate representation (RFC 9110) and needs its own tag.
   const std::string tag = "\"" + std::string(asset->tag) + (gzip ? "-gzip\"" : "\"");
   http::Headers headers = {
       {"ETag", tag},

@@ -142,8 +142,7 @@ private:
       pool.pop_back();
       call->connection->idle = false;
       ErrorCode ignored;
-      call->connection->socket.cancel(
-          ignored); // it ends the read that waits for the server's close
+      call->connection->socket.cancel(ignored); // ends the read that waits for a close
       call->connection->timer.expires_at(call->deadline);
       watch(ticket, call);
       return write(ticket, call);
