@@ -102,7 +102,7 @@ void Answer::cancel() { end(FinishReason::Cancelled); }
 bool Answer::pool(std::span<const float> hidden, int64_t position) {
   lastId = nowNanoseconds();
   firstId = firstId ? firstId : lastId;
-  if (position < pooledPositions) // recomputed after a preemption
+  if (position < pooledPositions) // the state was recomputed after a preemption
     return true;
   assert((pooledSum.empty() || pooledSum.size() == hidden.size()) &&
          "hidden states differ in width");
@@ -112,7 +112,7 @@ bool Answer::pool(std::span<const float> hidden, int64_t position) {
     pooledSum[i] += double(hidden[i]);
   if (position + 1 < int64_t(completion.promptIds.size()))
     return true;
-  // Normalising the length also removes the mean's divisor.
+  // The mean is not divided by its count, because the embedding is normalised to length 1 anyway.
   double square = 0;
   for (double value : pooledSum)
     square += value * value;

@@ -5,10 +5,10 @@
 //   id -> StreamDecoder (unfinished UTF-8) -> StopMatcher (start of a stop string)
 //      -> Completion.text and onToken
 //
-// A chat's text goes through a ChatOutputParser instead of the StopMatcher: stop strings then apply
-// to its content, not to its reasoning and its calls.
+// A chat's text goes through a ChatOutputParser instead of the StopMatcher. Stop strings then apply
+// to the chat's content, but not to its reasoning and calls.
 //
-// Text that has left the last stage is final; shown text is never retracted.
+// Text that has left the last stage is final. Shown text is never retracted.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -28,7 +28,7 @@ public:
          const text::Tokenizer *tokenizer, int64_t vocab);
 
   const SamplingParams &sampling() const { return request.sampling; }
-  /// Whether the request has a hook that sees a row before an id is drawn from it.
+  /// Returns whether the request has a hook that gets a row before an id is drawn from it.
   bool editsLogits() const { return bool(request.onLogits); }
   void editLogits(std::span<float> row) const {
     request.onLogits({request.sampling.choice, completion.ids, row});
@@ -39,29 +39,29 @@ public:
   /// is complete.
   bool pool(std::span<const float> hidden, int64_t position);
   bool constrained() const { return constraint.has_value() || mask.has_value(); }
-  /// Whether log-probabilities of the prompt's ids are requested. `position` is that of the row
-  /// that scores the next id.
+  /// Returns whether log-probabilities of the prompt's ids are requested.
   bool wantsPrompt() const { return request.promptLogprobs >= 0; }
+  /// Returns whether the row at `position` scores the next id of the prompt that has no score yet.
   bool wantsScore(int64_t position) const { return position == int64_t(scores.size()); }
   int32_t promptTop() const { return request.promptLogprobs; }
   int64_t promptSize() const { return int64_t(completion.promptIds.size()); }
   int32_t promptId(int64_t position) const { return completion.promptIds[size_t(position)]; }
   void addScore(PromptScore score) { scores.push_back(std::move(score)); }
-  void reportPrompt(); ///< once, before the first id
+  void reportPrompt(); ///< calls onPrompt once, before the first id
   bool promptOnly() const { return request.promptOnly; }
-  /// The ids that may come next (Sampler::choose); empty: all. Nullopt: the constraint has failed
-  /// and the answer has ended with its error, or no id is left and the answer has ended.
+  /// Returns the ids that may come next (Sampler::choose); empty: all. Returns nullopt if the answer has
+  /// ended, either because the constraint has failed or because no id is left.
   std::optional<std::span<const uint32_t>> allowed();
-  /// Null if the request has none.
+  /// Returns the request's flag; null if there is none.
   const std::atomic<bool> *cancelFlag() const { return request.cancel; }
   bool cancelled() const { return cancelFlag() && cancelFlag()->load(std::memory_order_relaxed); }
 
-  /// Whether another id may follow the one that is taken next.
+  /// Returns whether another id may follow the one that is taken next.
   bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }
   /// Takes the next id. Returns true if it must be fed to the model, false if the answer is
   /// finished.
   bool take(int32_t id, std::span<const TokenLogprob> logprobs);
-  /// Ends the answer early: held-back text is emitted.
+  /// Ends the answer early. Held-back text is emitted.
   void cancel();
 
   /// Ends the answer for a reason of its own, or by a failure other than the device's.
@@ -72,9 +72,9 @@ public:
   Completion result(double loadMs);
 
   bool started() const { return begun != 0; }
-  /// Its first step begins; `cachedTokens` of its prompt are already cached.
+  /// Called when the first step begins. `cachedTokens`: tokens of the prompt that are already cached.
   void start(int64_t cachedTokens);
-  /// Called before a step: `computed` tokens of the prompt are done.
+  /// Called before a step. `computed`: tokens of the prompt that are done.
   void reportProgress(int64_t computed) const {
     request.onProgress({computed, completion.cachedTokens});
   }
@@ -82,8 +82,8 @@ public:
     return request.reportProgress && request.onProgress && sampled == 0;
   }
 
-  /// Whether the scheduler has a sequence for it: further choices are forked from the first one's
-  /// prompt.
+  /// Whether the scheduler has a sequence for this answer. Further choices get one later, when they are
+  /// forked from the first one's prompt.
   bool scheduled = true;
 
 private:
@@ -91,7 +91,7 @@ private:
   void stopAt(int32_t id, std::span<const TokenLogprob> logprobs);
   void give(int32_t id, std::string_view text, std::span<const TokenLogprob> logprobs,
             std::span<const text::OutputPiece> pieces = {});
-  /// Passes on the next text of the answer, after the stop strings or the chat parser are applied.
+  /// Applies the stop strings or the chat parser to the next text of the answer, and passes it on.
   void report(int32_t id, std::string text, std::span<const TokenLogprob> logprobs);
   bool stopped() const { return (stops && stops->stopped()) || (chat && chat->ended()); }
 

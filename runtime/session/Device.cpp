@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLeastDefaultContext = 256;
 
-/// Halves a context that the user did not set until it fits.
+/// Halves the default context until it fits. Called only if the user did not set a context.
 void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits &limits,
                 uint64_t available) {
   while (available && limits.context > uint64_t(kLeastDefaultContext)) {
@@ -26,8 +26,9 @@ void fitContext(const EngineFile &file, const fb::Program &program, MemoryLimits
   }
 }
 
-/// Chooses limits that the user did not set, for a GPU with `available` bytes free: tokens of a
-/// step, KV pages from the memory left after everything else, and a context that fits.
+/// Chooses the limits that the user did not set, for a GPU with `available` bytes free. These are the
+/// tokens of a step, the KV pages (from the memory left after everything else), and a context that
+/// fits.
 Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
                           const SessionOptions &options, MemoryLimits &limits, uint64_t available) {
   if (options.maxBatchTokens == 0) {
@@ -43,7 +44,7 @@ Result<void> fitGpuLimits(const EngineFile &file, const fb::Program &program,
     const uint64_t others = planned->needed() - planned->kv;
     if (others < available) { // otherwise E0715 reports the excess
       uint64_t most = available - others;
-      if (planned->slots) // their number follows that of pages (slotsFor)
+      if (planned->slots) // the slots of fixed states grow with the number of pages (slotsFor)
         most = most / 5 * 4;
       limits.kvBytes = uint64_t(double(most) * options.kvShare);
     }

@@ -16,18 +16,18 @@ class Executor;
 struct MemoryLimits;
 struct SessionOptions;
 
-/// A new device is a value here and a row in Device.cpp.
+/// A new device needs a value here and a row in Device.cpp.
 enum class Device : uint8_t { Cpu, Cuda, CudaEmulator };
 
-/// The device of that name: "cuda-emulator".
+/// Returns the device of that name, such as "cuda-emulator".
 std::optional<Device> deviceNamed(std::string_view name);
-/// "cpu, cuda or cuda-emulator".
+/// Returns the list of names: "cpu, cuda or cuda-emulator".
 std::string deviceNames();
-/// The kind of the programs that it runs.
+/// Returns the kind of programs that the device runs.
 DeviceKind kindOf(Device device);
 
-/// Loads the engine on the device. Chooses the limits that the user did not set. Errors: those of the
-/// device's executor.
+/// Loads the engine on the device, and chooses the limits that the user did not set. The errors are
+/// those of the device's executor.
 Result<std::unique_ptr<Executor>> openExecutor(Device device, std::shared_ptr<EngineFile> file,
                                                const SessionOptions &options, MemoryLimits &limits);
 

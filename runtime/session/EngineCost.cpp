@@ -12,7 +12,7 @@ namespace ingot::runtime {
 namespace {
 
 constexpr double kBytesPerSecond = 12e9;      ///< nominal rate of memory
-constexpr double kOperationsPerSecond = 5e10; ///< of one thread, for kernels without a model
+constexpr double kOperationsPerSecond = 5e10; ///< one thread's rate for kernels without a model
 
 double between(const fb::KernelCost &cost, double units, uint64_t (fb::Prediction::*what)() const) {
   const auto &points = *cost.predicted();
@@ -32,8 +32,8 @@ double between(const fb::KernelCost &cost, double units, uint64_t (fb::Predictio
   return b * std::max(1.0, units / double(right->tokens()));
 }
 
-/// Seconds of one launch with that many units (tokens or rows), without the part that depends on
-/// positions.
+/// Returns the seconds of one launch with that many units (tokens or rows), without the part that
+/// depends on positions.
 double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   if (cost.predicted() && cost.predicted()->size()) {
     const PredictedLaunch launch = predict(cost, units);
@@ -42,18 +42,18 @@ double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
 }
 
-/// Costs of a launch whose units are logits rows: the first row is in every step; the extra cost of 16
-/// rows is divided evenly.
+/// Costs of a launch whose units are logits rows. Every step has the first row. The extra cost of 16
+/// rows is divided evenly among the other 15.
 struct RowSeconds {
   double first, each;
 
   double fixed() const { return first - each; }
 };
 
-/// Seconds of one launch with that many units, without its start.
+/// Returns the seconds of one launch with that many units, without the overhead of its start.
 double gpuSeconds(const fb::KernelCost &cost, double units, const GpuMachine &machine) {
   PredictedLaunch launch = predict(cost, units);
-  if (launch.bytes == 0) // it touches only its rows
+  if (launch.bytes == 0) // the kernel reads only its rows
     launch = {units * double(cost.operations_per_unit()) / machine.gops(machine.f32PerClock) * 1e-9,
               units * double(cost.bytes_per_unit())};
   return std::max(launch.coreSeconds, launch.bytes / machine.readGbPerS() * 1e-9);
@@ -80,11 +80,12 @@ public:
     if (cost.per_row())
       table.perRow += ofRows(cost).each;
   }
-  /// Seconds in a step of that many tokens, without the cost of rows beyond the first.
+  /// Returns the seconds of a kernel in a step of that many tokens, without the cost of rows beyond the
+  /// first.
   double seconds(uint32_t kernel, int64_t tokens) const {
     const fb::KernelCost &cost = *code.costs()->Get(kernel);
     if (machine && code.variants()->Get(kernel)->variants()->size() == 0)
-      return 0; // not launched
+      return 0; // the kernel is not launched
     return (machine ? machine->exposedUs * 1e-6 : 0) +
            (cost.per_row() ? ofRows(cost).fixed() : ofUnits(cost, double(tokens)));
   }
@@ -139,7 +140,7 @@ StepCostTable engineCost(const fb::Program &program, std::string_view target, in
       for (const fb::Launch *launch : launchesAt(uint64_t(point.tokens)))
         point.seconds += costs.seconds(launch->kernel(), point.tokens);
   }
-  if (table.points.front().seconds <= 0) // costs without numbers
+  if (table.points.front().seconds <= 0) // the engine's costs have no numbers
     return {};
   return table;
 }

@@ -1,8 +1,9 @@
 //===- KvSaturation.h - Counts values that an f16 KV cache cannot hold ----===//
 //
-// The maximum of f16 is 65,504. K and V beyond that are stored as that number
-// (codegen/cpu/RopeRound.h): this avoids infinities, but changes logits. Scoring a text therefore
-// reports how many values lie there; a value that merely rounds to 65,504 is counted as well.
+// The maximum of f16 is 65,504. K and V values beyond that are stored as that number
+// (codegen/cpu/RopeRound.h). This avoids infinities, but changes logits. Scoring a text therefore
+// reports how many stored values are at the maximum. A value that merely rounds to 65,504 is counted
+// as well.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,10 +17,10 @@ class KvSaturation {
 public:
   explicit KvSaturation(Executor &executor);
 
-  /// Called after each step of a single sequence, the first of which began at position 0. Adds the
-  /// values of the pages that the step has filled.
+  /// Called after each step of a single sequence that began at position 0. Adds the values of the pages
+  /// that the step has filled.
   void afterStep(const BatchView &batch);
-  /// Adds the values of the last page, which is only partly filled. Returns the total number of values.
+  /// Adds the values of the last page, which is only partly filled. Returns the total count.
   int64_t finish();
 
 private:

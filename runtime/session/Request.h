@@ -22,40 +22,40 @@ class Grammar;
 
 namespace ingot::runtime {
 
-/// The argument of onToken, which is called once per new id, on the session's thread, and once more
-/// at the end with id -1 if held-back text is left. `text` may be empty (an incomplete UTF-8
-/// sequence or a possible stop string is held back) and is valid only during the call.
+/// The argument of onToken. It is called on the session's thread, once per new id, and once more at
+/// the end with id -1 if held-back text is left. `text` is valid only during the call. It may be
+/// empty, because an incomplete UTF-8 sequence or a possible stop string is held back.
 struct TokenEvent {
   int32_t id;
   std::string_view text;
   std::span<const text::OutputPiece> pieces; ///< the parsed text, if Request::chat is set
-  std::span<const TokenLogprob> logprobs;    ///< of the chosen id, then the likeliest; empty unless
-                                             ///< requested
+  std::span<const TokenLogprob> logprobs;    ///< of the chosen id, then of the likeliest ids; empty
+                                             ///< unless requested
   uint32_t choice = 0;                       ///< SamplingParams::choice of the answer
   int64_t cachedTokens = 0;                  ///< prompt tokens found in the prefix cache
 };
 
-/// How much of a prompt is done, in tokens, before a step that computes more of it.
+/// The number of prompt tokens that are done before a step that computes more of them.
 struct PromptProgress {
-  int64_t computed; ///< including those found in the prefix cache
-  int64_t cached;
+  int64_t computed; ///< includes the tokens found in the prefix cache
+  int64_t cached;   ///< tokens found in the prefix cache
 };
 
 /// The argument of onLogits: a row of logits before an id is drawn from it.
 struct LogitsRow {
   uint32_t choice;              ///< SamplingParams::choice of the request
   std::span<const int32_t> ids; ///< new ids so far
-  std::span<float> logits;      ///< [vocab]: the id is drawn from the values that the hook leaves
+  std::span<float> logits;      ///< [vocab]; the id is drawn from the values after the hook
 };
 
-/// Which of a prompt's hidden states (after the last norm) form an embedding.
+/// The hidden states of a prompt (after the last norm) that form an embedding.
 enum class Pooling : uint8_t {
   None, ///< an answer is requested, not an embedding
-  Last, ///< that of the last token
+  Last, ///< the state of the last token
   Mean, ///< the mean over all tokens
 };
 
-/// Everything that a request asks for, except its prompt.
+/// All settings of a request, without its prompt.
 struct RequestSettings {
   SamplingParams sampling;
   int64_t maxTokens = -1;               ///< maximum number of new ids; -1: as many as the context
@@ -67,29 +67,27 @@ struct RequestSettings {
   /// The answer belongs to a chat: its text is parsed into content, reasoning and calls. The stop
   /// strings are then those of the reading, and `stopStrings` is empty.
   std::shared_ptr<const text::ChatReading> chat;
-  bool showStop =
-      false; ///< except for the one that ends the answer, which is shown (also the text of a stop
-             ///< id)
+  /// The stop string that ends the answer is shown, and so is the text of a stop id.
+  bool showStop = false;
   bool reportProgress = false; ///< call onProgress with the state of the prompt; not in a search
   bool reportStop = false;     ///< call onToken for the id that ends the answer
-  IdRules ids; ///< that may be drawn, in addition to the rules of `grammar`; not in a
-               ///< search
+  IdRules ids; ///< rules about ids, in addition to those of `grammar`; not in a search
   /// Number of likeliest ids whose log-probabilities are returned for each id of the prompt except
   /// the first, in addition to that id's own; -1: none are requested. The prompt then needs a
   /// logits row for each of its ids, and uses no pages of the prefix cache.
   int32_t promptLogprobs = -1;
-  bool promptOnly = false; ///< nothing is drawn: the answer ends with the prompt (maxTokens 0)
-  /// If it is not None, no ids are drawn and the result is Completion::embedding; maxTokens is
-  /// ignored.
+  bool promptOnly = false; ///< no id is drawn: the answer ends with the prompt (maxTokens 0)
+  /// Unless this is None, no ids are drawn, maxTokens is ignored, and the result is
+  /// Completion::embedding.
   Pooling pooling = Pooling::None;
-  /// Search instead of sampling. `beams`: the answers that are likeliest as a whole, returned at the
-  /// end, best first. `contrastive`: one answer that does not repeat itself. Of `sampling`, only
-  /// logitBias and topLogprobs are used. At most one of the two searches may be set.
+  /// A search instead of sampling. At most one of the two may be set. `beams` finds the answers that are
+  /// likeliest as a whole and returns them at the end, best first. `contrastive` gives one answer that
+  /// does not repeat itself. A search uses only logitBias and topLogprobs of `sampling`.
   std::optional<BeamParams> beams;
   std::optional<ContrastiveParams> contrastive;
   /// The grammar that the answer must match; requires a tokenizer. Null: any text.
   std::shared_ptr<const text::Grammar> grammar;
-  int32_t priority = 0;    ///< lower goes first, and may preempt a higher one
+  int32_t priority = 0;    ///< a lower number goes first, and may preempt a higher one
   int64_t user = 0;        ///< the user to whom its work is charged (SessionOptions::fair)
   bool cachePrefix = true; ///< uses the prefix cache, and leaves its pages there
   uint64_t cacheSalt = 0;  ///< shares pages only with requests that have the same salt
@@ -98,23 +96,24 @@ struct RequestSettings {
 /// The callbacks of a request, and the flag that cancels it. All may be empty.
 struct RequestHooks {
   std::function<void(const TokenEvent &)> onToken;
-  /// Called once if promptLogprobs requests it, before the first new id: with one score for each id
-  /// of the prompt except the first.
+  /// Called once before the first new id, if promptLogprobs requests it. The vector has one score for
+  /// each id of the prompt except the first.
   std::function<void(std::vector<PromptScore>)> onPrompt;
   /// Called before each step that computes a part of the prompt, on the session's thread, if
   /// reportProgress is set.
   std::function<void(const PromptProgress &)> onProgress;
-  /// Called before each draw, on the session's thread; it may change the row. Bias, penalties and
-  /// filters apply to the changed row, and log-probabilities are computed from it. -inf rules an id
-  /// out; if no id is left, the lowest one is drawn. Steps with such a row draw on the host. In a
-  /// search, it is called for the row of each sequence, with the sequence's index as `choice`.
+  /// Called before each draw, on the session's thread. The hook may change the row. Bias, penalties and
+  /// filters apply to the changed row, and log-probabilities are computed from it. A value of -inf
+  /// excludes an id; if no id is left, the lowest one is drawn. Steps with such a row draw on the host.
+  /// In a search, the hook is called for the row of each sequence, with the sequence's index as
+  /// `choice`.
   std::function<void(const LogitsRow &)> onLogits;
   /// Ends the request within one step once it becomes true.
   const std::atomic<bool> *cancel = nullptr;
 };
 
 struct Request : RequestSettings, RequestHooks {
-  std::vector<int32_t> promptIds; ///< used unchanged: nothing is added
+  std::vector<int32_t> promptIds; ///< used unchanged; no BOS or other id is added
 };
 
 } // namespace ingot::runtime

@@ -16,7 +16,7 @@ namespace ingot::runtime {
 Session::Session(std::unique_ptr<Impl> parts) : impl(std::move(parts)) {}
 
 Session::~Session() {
-  // Callers that need to know whether the file could be written call writeTrace() first.
+  // Callers that need to handle a failed write call writeTrace() before.
   if (auto written = writeTrace(); !written)
     std::fputs(written.error().format().c_str(), stderr);
 }
@@ -114,10 +114,10 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
 }
 
-/// While the step with these rows is in flight, begins the next one with the ids that it will
+/// Begins the next step while the step with these rows is in flight, with the ids that the latter will
 /// yield. An answer that ends with one of these ids has then been computed one token too far. Its
-/// pages may be reused at once: the device runs one step after the other, so their next owner
-/// writes later.
+/// pages may be reused at once. The device runs one step after the other, so their next owner writes
+/// later.
 std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
   if (!executor->runsAhead())
     return std::nullopt;
@@ -128,12 +128,12 @@ std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
       any = true;
     }
   const BatchView *batch = any ? plan() : nullptr;
-  if (!batch || !deviceDraws()) // it is planned again when the ids are there
+  if (!batch || !deviceDraws()) // the batch is planned again when the ids are known
     return std::nullopt;
   return beginSampled(*batch);
 }
 
-/// Waits for the step in flight and delivers its ids; the next step may have begun meanwhile.
+/// Begins the next step if it can, then waits for the step in flight and delivers its ids.
 bool Session::Impl::finishSampled() {
   assert(underWay && "no step has begun");
   const auto [rows, work, begun] = std::move(*underWay);
@@ -146,12 +146,12 @@ bool Session::Impl::finishSampled() {
     return false;
   assert(ids->size() == rows.size() && "the device draws one id for each row");
   double end = now();
-  scheduler->observe(work, end - std::max(begun, lastEnd)); // it may have waited for the previous
-                                                            // one
+  // If the step began before the previous one ended, its time counts from that end.
+  scheduler->observe(work, end - std::max(begun, lastEnd));
   lastEnd = end;
   for (size_t i = 0; i < rows.size(); ++i) {
     Answer *answer = answerOf(rows[i]);
-    if (!answer) // cancelled, or ended by the previous id
+    if (!answer) // it was cancelled, or the previous id ended it
       continue;
     if (answer->take((*ids)[i], {}))
       scheduler->append(rows[i].sequence, (*ids)[i]);
@@ -170,7 +170,7 @@ bool Session::workAhead() {
   const PageMover *mover = impl->executor->pageMover();
   if (!mover)
     return false;
-  uint64_t bytes = 0; // of one page of every group
+  uint64_t bytes = 0; // sum of one page of every group
   const KvPool &pages = impl->memory->pages();
   for (size_t g = 0; g < pages.groups(); ++g)
     bytes += mover->pageBytes(g);
@@ -229,7 +229,7 @@ Completion Session::take(RequestId id) {
 
 Result<void> Session::logits(std::span<const int32_t> ids, const LogitsSink &sink,
                              const std::atomic<bool> *cancel) {
-  while (impl->underWay && impl->finishSampled()) // steps left over from answers that have ended
+  while (impl->underWay && impl->finishSampled()) // finish steps of answers that have ended
     ;
   assert(impl->scheduler->running() == 0 && impl->scheduler->queued() == 0 &&
          "the rows of a step must all be those of this text");
@@ -265,7 +265,7 @@ Result<Score> Session::score(std::span<const int32_t> ids) {
   Score score;
   score.nll.reserve(ids.size() - 1);
   double sum = 0;
-  // The last id is only a target: its own logits are not needed.
+  // The last id is only a target, so the logits after it are not needed.
   auto ran = logits(ids.first(ids.size() - 1),
                     [&](int64_t first, int64_t rows, const float *data, int64_t stride) {
                       for (int64_t row = 0; row < rows; ++row, data += stride) {

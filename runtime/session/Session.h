@@ -15,10 +15,9 @@
 // batching, runtime/schedule). The answer to a request does not depend on the others
 // (for GPUs see docs/numerics.md).
 //
-// validate() rejects every request that could fail later, with numbers in the message, and submit()
-// runs it for a plain Request; a step itself fails only if the device does. A session is used from
-// one thread; only the `cancel` flag of a request may be set from another thread or from a signal
-// handler.
+// validate() rejects every request that could fail later, with numbers in the message. For a plain
+// Request, submit() calls it. A step fails only if the device does. A session is used from one thread.
+// Only the `cancel` flag of a request may be set from another thread or from a signal handler.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -49,22 +48,25 @@ class EngineFile;
 class Executor;
 struct MemoryPlan; // runtime/engine/Inspect.h
 
-/// Limits are fixed when the session opens, which allocates all memory (or refuses with E0502 and
-/// the sum). For values of 0, see the comments.
+/// Options of a session. Its limits are fixed when it opens. open() allocates all memory, or fails with
+/// E0502, which states the sum. The comments say what a value of 0 means.
 struct SessionOptions {
-  int64_t context =
-      0; ///< positions that a sequence may have; 0: min(the model's, 4096, what memory allows)
+  /// Positions that a sequence may have; 0: the least of the model's context, 4096 and the number that
+  /// fits in memory.
+  int64_t context = 0;
   int64_t maxSeqs = 1; ///< sequences in one step
-  /// Tokens in one step; raised to maxSeqs if that is larger. 0: 512; on GPUs 2048, halved down to
-  /// 512 as long as activations of that many take more than a sixteenth of the free memory.
+  /// Tokens in one step; raised to maxSeqs if that is larger. 0: 512 on a CPU. On a GPU, 0 means 2048,
+  /// which is halved, down to 512 at least, while the activations of that many tokens take more than a
+  /// sixteenth of the free memory.
   int64_t maxBatchTokens = 0;
-  /// Logits rows in one step; 0: maxSeqs. logits() and score() process a prompt in chunks of this
-  /// many positions: use 64 or more for them.
+  /// Logits rows in one step; 0: maxSeqs. logits() and score() process a prompt in chunks of this many
+  /// positions, so use 64 or more for them.
   int64_t logitsRows = 0;
-  uint64_t kvMemoryBytes =
-      0; ///< for KV pages, shared by all; 0: kvShare, or as many as maxSeqs * context needs
-  /// The fraction of the free memory that KV pages take; on a GPU, of the memory left after
-  /// everything else. 0: not used.
+  /// Bytes of KV pages, which all sequences share; 0: kvShare decides or, if that is 0 too, as many as
+  /// maxSeqs * context positions need.
+  uint64_t kvMemoryBytes = 0;
+  /// The fraction of the free memory that KV pages take. On a GPU, it is a fraction of the memory left
+  /// after everything else. 0: not used.
   double kvShare = 0;
   int threads = 0;           ///< 0: all processors that this process may use
   std::string device;        ///< the name of a device; empty: the CPU, unless the engine only has
@@ -73,49 +75,51 @@ struct SessionOptions {
   std::string isa;           ///< "avx2", "avx512"; empty: the best that this machine supports
   int64_t prefillChunk = 0;  ///< maximum number of tokens of one prompt in one step; 0:
                              ///< maxBatchTokens
-  bool loadTokenizer = true; ///< false: ids only, for a faster start
+  bool loadTokenizer = true; ///< false: only ids can be used, and the start is faster
   bool verify = false;       ///< check every byte of the file before it is used
   bool prefixCache = true;   ///< requests reuse the KV pages of earlier ones with the same prefix
   uint64_t swapBytes = 0; ///< host memory for the KV pages of preempted requests; 0: the pages are
                           ///< recomputed
   bool lock = false;      ///< on a CPU, weights and memory are never paged out (E0509)
-  bool fair = false;      ///< among requests of equal priority, the user (Request::user) who was
-                          ///< served least goes first
+  bool fair = false;      ///< among requests of equal priority, those of the user (Request::user)
+                          ///< who was served least go first
   bool balance = true;    ///< prompts are cut so that running answers keep their pace
                           ///< (ChunkBudget.h)
-  double targetItl = 0;   ///< target seconds between two ids of an answer, and
-  double targetTtft = 0;  ///< until the first: prompts are cut to meet these instead; 0: none
+  /// Target seconds between two ids of an answer; 0: none. It replaces the rule of `balance`.
+  double targetItl = 0;
+  /// Target seconds from submit() to the first id; 0: none. Prompts get larger chunks to meet it.
+  double targetTtft = 0;
   /// Host memory for the hidden states of contrastive searches in progress, allocated on demand
   /// (StateMemory.h).
   uint64_t stateBytes = uint64_t(256) << 20;
   std::string traceFile; ///< Chrome trace of every launch, written by writeTrace() or when the
                          ///< session closes
-  /// Wraps the device's executor; the session uses the result instead. Empty: no wrapper. It lets
-  /// tests make a device fail.
+  /// Wraps the device's executor. The session uses the result instead; empty: no wrapper. Tests use
+  /// this to make a device fail.
   std::function<std::unique_ptr<Executor>(std::unique_ptr<Executor>)> around;
 };
 
-/// The device on which a session with these options runs `engine`. The options' device is a name, or
-/// empty.
+/// Returns the device on which a session with these options runs `engine`.
 Device deviceOf(const SessionOptions &options, const fb::Engine &engine);
-/// Bytes of KV pages that an engine could use with these options: all sequences at their maximum
-/// length. On a CPU only; 0 elsewhere, where the free memory determines the size.
+/// Returns the bytes of KV pages that all sequences take at their maximum length with these options.
+/// Returns 0 unless the device is a CPU, because elsewhere the free memory determines the size.
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);
 
 enum class FinishReason : uint8_t { Stop, Length, Cancelled };
-/// "stop", "length", "cancelled": as in JSON.
+/// Returns "stop", "length" or "cancelled", as in JSON.
 std::string_view finishReasonName(FinishReason reason);
 
-/// How to read a prompt's text. The tokenizer's prefix is BOS or other ids (SpecialTokens::prefix).
+/// How a prompt's text is encoded. The tokenizer's prefix is BOS or other ids
+/// (SpecialTokens::prefix).
 enum class PromptText : uint8_t {
-  Plain,    ///< special strings are recognised, after the tokenizer's prefix: as encodePrompt()
-  Embedded, ///< like Plain, and the tokenizer's suffix follows the text: for an embedding
-  Rendered, ///< special strings are recognised: for a rendered chat template, which has its own BOS
-  Literal,  ///< taken literally
+  Plain,    ///< as encodePrompt(): the prefix comes first, and special strings are recognised
+  Embedded, ///< for an embedding: like Plain, and the tokenizer's suffix follows the text
+  Rendered, ///< for a rendered chat template, which has its own BOS: special strings are recognised
+  Literal,  ///< special strings are ordinary text
 };
 
 struct Timings {
-  double loadMs = 0;    ///< open() of the session
+  double loadMs = 0;    ///< duration of open()
   double queueMs = 0;   ///< from submit() to its first step
   double ttftMs = 0;    ///< from submit() to the first new id
   double promptTps = 0; ///< prompt tokens computed (not cached) per second, up to the first new id
@@ -127,12 +131,12 @@ struct Completion {
   std::vector<int32_t> ids;     ///< new ids only, without a stop id
   std::string text;             ///< text of `ids`, cut before a stop string; empty without a
                                 ///< tokenizer
-  std::string stopString;       ///< the stop string that ended it, if any
-  int64_t reasoningTokens = 0;  ///< if Request::chat is set
-  int32_t toolCalls = 0;        ///< likewise: number of calls in the answer
-  int32_t stopId = -1;          ///< the stop id that ended it; -1: none
+  std::string stopString;       ///< the stop string that ended the answer, if any
+  int64_t reasoningTokens = 0;  ///< number of tokens of reasoning, if Request::chat is set
+  int32_t toolCalls = 0;        ///< number of calls in the answer, if Request::chat is set
+  int32_t stopId = -1;          ///< the stop id that ended the answer; -1: none
   int64_t drawn = 0;            ///< number of ids drawn, including a stop id
-  std::optional<Error> failure; ///< why it was cancelled, if not by the client: E0623
+  std::optional<Error> failure; ///< why the answer was cancelled, if not by the client: E0623
   FinishReason finishReason = FinishReason::Stop;
   std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if requested
   std::vector<float> embedding;                    ///< [hidden], with length 1; empty unless
@@ -152,10 +156,14 @@ using RequestId = int64_t;
 
 class Session {
 public:
-  /// Opens, verifies (header and table) and maps the engine, and allocates all memory. Errors: those of
-  /// EngineFile::open (E03xx, exit code 3); E0501 invalid limits (exit code 2); E0502 too little memory,
-  /// E0507 memory ran out while opening, E0509 memory cannot be locked (exit code 3); E07xx (exit code 4):
-  /// the device is not available, does not fit the engine, or has too little memory.
+  /// Opens the engine, verifies its header and table, maps it, and allocates all memory. Errors:
+  ///
+  ///   - those of EngineFile::open: E03xx (exit code 3)
+  ///   - E0501 (exit code 2): invalid limits
+  ///   - E0502, E0507, E0509 (exit code 3): there is too little memory, memory ran out while opening, or
+  ///     memory cannot be locked
+  ///   - E07xx (exit code 4): the device is not available, does not fit the engine, or has too little
+  ///     memory
   static Result<std::unique_ptr<Session>> open(const std::string &path,
                                                const SessionOptions &options = {});
   ~Session();
@@ -163,103 +171,110 @@ public:
   Session &operator=(const Session &) = delete;
 
   const EngineFile &engine() const;
-  /// The engine's program that this session runs: its kernels, buffers, weights.
+  /// Returns the engine's program that this session runs: its kernels, buffers and weights.
   const fb::Program &program() const;
-  /// Null if the engine has none or it was not requested.
+  /// Returns the tokenizer; null if the engine has none or it was not loaded.
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;
   int64_t context() const; ///< the limit in force
-  /// Maximum number of new ids that context and KV memory allow after that many prompt ids: at
-  /// least 1.
+  /// Returns the maximum number of new ids that context and KV memory allow after that many prompt ids,
+  /// at least 1.
   int64_t mostNewIds(int64_t promptIds) const;
   int64_t maxSeqs() const;
   int threads() const;
   std::string_view target() const; ///< target of the code that runs: "cpu:avx512", "cuda:sm_90a"
   std::string device() const;      ///< the device: "2 threads", "NVIDIA H200"
-  std::string remark() const;      ///< a remark for the user about that choice; usually empty
-  /// The limits in force and the bytes that were allocated, by part.
+  std::string remark() const;      ///< a remark for the user about target and device; usually empty
+  /// Returns the limits in force and the bytes that were allocated, by part.
   const MemoryPlan &memory() const;
-  /// Seconds that a step at all limits takes, according to the engine's costs; 0 if it has none.
+  /// Returns the seconds that a step at all limits takes according to the engine's costs; 0 if the
+  /// engine has no costs.
   double longestStep() const;
   double loadMs() const;
-  /// The engine's generation defaults (generation_config.json): greedy unless they ask for
-  /// sampling.
+  /// Returns the engine's generation defaults (generation_config.json), which are greedy unless that
+  /// file enables sampling.
   SamplingParams defaultSampling() const;
 
-  /// The tokenizer's tokens that chat templates may write: `bos_token` and others.
+  /// Returns the tokenizer's tokens that chat templates may write: `bos_token` and others.
   text::ChatTemplate::Options templateTokens() const;
 
-  /// Ids of a plain prompt: special strings are recognised, and the engine's prefix (BOS or other
-  /// ids) precedes the text. E0520 without a tokenizer.
+  /// Encodes a plain prompt. Special strings are recognised, and the engine's prefix (BOS or other ids)
+  /// precedes the text. Fails with E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
-  /// Ids of a text that is a prompt, or a part of one. E0505 if there are more than the context
-  /// holds: for a long text this is detected without computing all of them
+  /// Encodes a text that is a prompt or a part of one. Fails with E0505 if it has more ids than the
+  /// context holds. For a long text, this is detected without computing all ids
   /// (Tokenizer::encodeWithin).
   Result<std::vector<int32_t>> encodeToFit(std::string_view text,
                                            PromptText kind = PromptText::Plain) const;
 
-  /// E0505 for a text of `bytes` bytes that has more ids than the context holds.
+  /// Returns E0505 for a text of `bytes` bytes that has more ids than the context holds.
   Error tooLong(size_t bytes) const;
 
   static constexpr int32_t kMostChoices = 128;
-  /// Checks everything about a request that does not depend on others, once: submit() takes the
-  /// result. Several choices (SamplingParams::choice, +1, …) share the prompt's computation; each
-  /// answer begins with the same logits and continues independently. May be called from any thread.
-  /// Errors (exit code 2): E0501 `choices` is not in 1 to kMostChoices, or another number is out of
-  /// range, E0503 empty prompt, E0504 id outside the vocabulary, E0505 prompt (with maxTokens)
-  /// beyond the context, E0506 beyond the KV memory, E0510 invalid sampling value, E0520 stop
-  /// strings or a grammar without a tokenizer, E0522 no hidden states, E0575 an empty forbidden
-  /// word; for a search: E0530 to E0536 its values and limits.
+  /// Checks everything about a request that does not depend on other requests. submit() takes the
+  /// result and does not check it again. Several choices (SamplingParams::choice, +1, …) share the
+  /// prompt's computation. Each answer begins with the same logits and continues independently. May be
+  /// called from any thread. Errors (exit code 2):
+  ///
+  ///   - E0501: `choices` is not in 1 to kMostChoices, or another number is out of range
+  ///   - E0503: the prompt is empty
+  ///   - E0504: an id is outside the vocabulary
+  ///   - E0505, E0506: the prompt (with maxTokens) exceeds the context or the KV memory
+  ///   - E0510: a sampling value is invalid
+  ///   - E0520: stop strings or a grammar need a tokenizer
+  ///   - E0522: there are no hidden states
+  ///   - E0530 to E0536: values or limits of a search are invalid
+  ///   - E0575: a forbidden word is empty
   Result<ValidatedRequest> validate(Request request, int32_t choices = 1) const;
-  /// Returns the same request with another prompt, and without hooks. Only what depends on the
-  /// prompt is checked. May be called from any thread.
+  /// Returns the same request with another prompt, and without hooks. Checks only properties that depend
+  /// on the prompt. May be called from any thread.
   Result<ValidatedRequest> validate(const ValidatedRequest &like,
                                     std::vector<int32_t> promptIds) const;
-  /// Refuses requests of one client (E0534) that would keep more hidden states than the limit if all
-  /// were in progress at once. May be called from any thread.
+  /// Fails with E0534 if these requests of one client, all in progress at once, would keep more hidden
+  /// states than the limit. May be called from any thread.
   Result<void> validateTogether(std::span<const ValidatedRequest> requests) const;
-  /// Reserves the shared memory that the request's search needs. submit() does so unless it was
-  /// done before. E0560: that memory is not free. May be called from any thread.
+  /// Reserves the shared memory that the request's search needs. submit() does so unless it was done
+  /// before. Fails with E0560 if that memory is not free. May be called from any thread.
   Result<void> reserveStates(ValidatedRequest &request) const;
-  /// Queues a request, and returns an id for each of its choices. Errors: E0560 as reserveStates(),
-  /// and failure().
+  /// Queues a request, and returns an id for each of its choices. Fails with E0560 as reserveStates()
+  /// does, and with failure() if the device has failed.
   Result<std::vector<RequestId>> submit(ValidatedRequest request);
   /// Runs validate() and submit().
   Result<std::vector<RequestId>> submit(Request request, int32_t choices);
   Result<RequestId> submit(Request request);
-  /// Current counts of requests, pages and steps.
+  /// Returns the current counts of requests, pages and steps.
   ScheduleStats stats() const;
-  /// How much of SessionOptions::stateBytes is in use. Any thread.
+  /// Returns how much of SessionOptions::stateBytes is in use. May be called from any thread.
   uint64_t stateBytesUsed() const;
   /// Runs one step of the batch. Returns false if nothing is left to do or the device failed.
   bool step();
-  /// Called between steps when there is time: prepares resources that a step would otherwise wait
-  /// for (graphs), or has the system commit a piece of the memory that KV pages will need next. It
-  /// takes a few milliseconds. Returns false if everything is ready and enough memory is committed
-  /// (kKvAhead).
+  /// Does work that a later step would otherwise wait for. It is called between steps when there is
+  /// time. It prepares CUDA graphs, or has the system commit a piece of the memory that KV pages will
+  /// need next. A call takes a few milliseconds. Returns false if everything is ready and enough memory
+  /// is committed (kKvAhead).
   bool workAhead();
   static constexpr uint64_t kKvAhead = uint64_t(512)
                                        << 20; ///< bytes after the pages touched so far
-  /// Why the device failed, E07xx: every request in progress has ended as cancelled, and no other
-  /// can be submitted. Null if it has not failed.
+  /// Returns the error (E07xx) if the device has failed, otherwise null. After a failure, every request
+  /// in progress has ended as cancelled, and no other can be submitted.
   const Error *failure() const;
   /// Runs steps until every request has finished.
   void runUntilDone();
-  /// Whether `id` has taken part in a step.
+  /// Returns whether `id` has taken part in a step.
   bool started(RequestId id) const;
-  /// True once `id` has finished and take() may be called.
+  /// Returns true once `id` has finished and take() may be called.
   bool finished(RequestId id) const;
   /// Returns the answer and forgets the request.
   Completion take(RequestId id);
 
-  /// Passes the logits after each of `ids` to the sink, in order, in chunks: `rows` rows of vocab()
-  /// floats starting at position `first`; row r is data + r * stride. No BOS is added. No other request
-  /// may be in progress. Errors as for submit().
+  /// Passes the logits after each of `ids` to the sink, in order, in chunks. A chunk has `rows` rows of
+  /// vocab() floats, starting at position `first`; row r is at data + r * stride. No BOS is added. No
+  /// other request may be in progress. The errors are those of submit().
   using LogitsSink =
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
   Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
                       const std::atomic<bool> *cancel = nullptr);
-  /// Log-softmax in double. Requires two ids or more (E0503).
+  /// Scores a text with a log-softmax in double. Fails with E0503 for fewer than two ids.
   Result<Score> score(std::span<const int32_t> ids);
 
   /// Seconds spent in each kernel since open, summed over threads; recorded only if a trace was
@@ -272,14 +287,14 @@ public:
   };
   void profile(bool on);
   std::vector<KernelTime> kernelTimes() const;
-  /// Number of tokens that each layer has routed to each of its experts since profile(true); empty if no
-  /// layer has experts.
+  /// The number of tokens that each layer has routed to each of its experts since profile(true). The
+  /// list is empty if no layer has experts.
   struct ExpertLoad {
     int32_t layer;
     std::vector<uint64_t> tokens; ///< by expert
   };
   std::vector<ExpertLoad> expertLoads() const;
-  /// Writes options.traceFile now; does nothing if none was requested. E0703.
+  /// Writes options.traceFile now, or does nothing if none was requested. Fails with E0703.
   Result<void> writeTrace();
 
 private:

@@ -22,8 +22,8 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
   return {};
 }
 
-/// Maximum number of pages of a group that this many positions take: sequences that differ only after
-/// the prompt share its full pages, if the group has no window.
+/// Returns the maximum number of pages of a group that this many positions take. If the group has no
+/// window, the sequences share the full pages of their common prompt.
 static int64_t pagesAsked(const KvGroup &group, int64_t positions, const SequencesAsked &asked,
                           const RequestLimits &limits) {
   const int64_t each = mostPagesHeld(group.window, positions, limits.pageTokens, limits.mostTokens);
@@ -34,7 +34,7 @@ static int64_t pagesAsked(const KvGroup &group, int64_t positions, const Sequenc
 
 Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
                          const SequencesAsked &asked) {
-  // The last new token is usually not fed back, and then takes no position.
+  // The last new token is usually not fed back to the model. It then takes no position.
   int64_t positions = Scheduler::positionsFor(prompt, newTokens + asked.feedsAll);
   std::string needs =
       std::to_string(prompt) + (newTokens ? " prompt ids" : " positions are needed");
@@ -42,7 +42,8 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
     needs += " + " + std::to_string(newTokens) + " new ones need " + std::to_string(positions) +
              " positions" + (asked.feedsAll ? "" : " (the last needs none)");
   if (positions > limits.context) {
-    const bool opens = positions <= limits.modelContext; // a larger context is possible
+    const bool opens =
+        positions <= limits.modelContext; // a session with a larger context could do it
     std::string fix = opens ? "shorten it, or open with --context " + std::to_string(positions)
                             : "shorten it: the model has at most " +
                                   std::to_string(limits.modelContext) + " positions";

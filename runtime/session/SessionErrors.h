@@ -10,11 +10,11 @@
 
 namespace ingot::runtime {
 
-/// The sequences for which a request needs positions.
+/// The parallel sequences of a request, which all need positions.
 struct SequencesAsked {
-  int64_t count = 1;     ///< number of parallel sequences, with a common prompt (beams)
-  int64_t prompt = 0;    ///< number of its ids; only relevant for several sequences
-  bool feedsAll = false; ///< the last new id takes a position, too (contrastive search)
+  int64_t count = 1;     ///< number of parallel sequences, which have a common prompt (beams)
+  int64_t prompt = 0;    ///< number of prompt ids; only relevant for several sequences
+  bool feedsAll = false; ///< the last new id takes a position as well (contrastive search)
 };
 
 /// The limits of a request, for checks and messages.
@@ -26,21 +26,24 @@ struct RequestLimits {
   int64_t mostTokens;   ///< maximum number of tokens in one step
   int64_t modelContext; ///< the largest possible `context`
 
-  /// The largest number of positions of a sequence, or of each of several with the same prompt.
+  /// Returns the largest number of positions of a sequence, or of each of several sequences with the
+  /// same prompt.
   int64_t mostPositions(const SequencesAsked &asked = {}) const;
 };
 
-/// E0503 empty (fewer than `least` ids), E0504 id outside the vocabulary.
+/// Fails with E0503 if there are fewer than `least` ids, and with E0504 if an id is outside the
+/// vocabulary.
 Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const RequestLimits &limits);
-/// E0505 beyond the context, E0506 beyond the KV memory. `newTokens` is 0 for logits().
+/// Fails with E0505 if the length exceeds the context, and with E0506 if it exceeds the KV memory.
+/// `newTokens` is 0 for logits().
 Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
                          const SequencesAsked &asked = {});
 
-/// E0505 for a text whose tokenization stopped at the limit.
+/// Returns E0505 for a text whose tokenization stopped at the limit.
 Error longerThanContext(size_t bytes, const RequestLimits &limits);
-/// E0501: an invalid limit.
+/// Returns E0501 for an invalid limit.
 Error badLimit(const char *what, const std::string &why, const std::string &fix);
-/// E0520: there is no tokenizer.
+/// Returns E0520: there is no tokenizer.
 Error noTokenizer(const char *forWhat);
 
 } // namespace ingot::runtime

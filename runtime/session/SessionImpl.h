@@ -28,23 +28,23 @@ struct Session::Impl {
   std::vector<int32_t> eos;
   RequestLimits limits{};
   double loadMs = 0, longestStep = 0;
-  int64_t kvSaturated = 0; ///< in the last logits()
+  int64_t kvSaturated = 0; ///< count of the last logits()
   std::string traceFile;   ///< empty once written
 
-  /// A sequence and its request have the same number.
+  /// The answers by request id. A sequence and its plain answer have the same number.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
-  /// Further choices of requests whose prompt is not complete: they begin with its first logits.
+  /// Further choices of requests whose prompt is not complete. They begin with its first logits.
   std::unordered_map<RequestId, std::vector<RequestId>> choicesOf;
 
-  std::optional<RowRanking> ranking; ///< once there has been a search
+  std::optional<RowRanking> ranking; ///< created for the first search
   std::unordered_map<SequenceId, Search *> searchOf;
   std::vector<std::unique_ptr<Search>> searches;
   std::unique_ptr<StateMemory> states;
 
-  std::optional<Error> failure; ///< of the device
+  std::optional<Error> failure; ///< the device's error, once it has failed
 
-  /// Owners of the rows of a step that has begun and whose ids the device draws. Some may have
-  /// finished since.
+  /// The rows of a step that has begun and whose ids the device draws. Some of their answers may have
+  /// finished since then.
   using Rows = std::vector<Scheduler::Row>;
   struct Begun {
     Rows rows;
@@ -53,14 +53,14 @@ struct Session::Impl {
   };
   std::optional<Begun> underWay;
   double lastEnd = 0;                ///< end of the last step
-  std::vector<float> hidden;         ///< of one row
+  std::vector<float> hidden;         ///< hidden state of one row
   std::vector<RowSampling> sampling; ///< of the rows of the planned step
-  std::vector<float> editedRow;      ///< [vocab] once a request has a hook that changes its logits
+  std::vector<float> editedRow;      ///< [vocab]; allocated once a request has an onLogits hook
   std::vector<const std::atomic<bool> *> setFlags; ///< flags of the requests to cancel; submit()
                                                    ///< reserves room
 
   static double now() { return double(nowNanoseconds()) * 1e-9; }
-  /// Plans the next batch; requests that are in one for the first time are marked as started.
+  /// Plans the next batch, and marks requests that are in a batch for the first time as started.
   const BatchView *plan();
   void cancel(RequestId id, Answer &answer);
   void endCancelled();
@@ -71,7 +71,7 @@ struct Session::Impl {
   void scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index);
   void endPrompt(const Scheduler::Row &row);
   void poolRow(const Scheduler::Row &row, Answer &answer, int64_t index);
-  /// `reserved`: memory for its hidden states; null if it keeps none.
+  /// `reserved`: memory for the hidden states of the search; null if it keeps none.
   void startSearch(SequenceId first, Request request, int64_t maxTokens,
                    std::shared_ptr<const void> reserved, std::vector<Answer *> answers);
   /// Ends the remaining parts of searches whose answers have all ended.
@@ -80,15 +80,15 @@ struct Session::Impl {
   bool succeeded(const Result<void> &ran);
   /// Runs the planned batch to completion for its logits.
   bool runStep(const BatchView &batch);
-  /// Whether the device draws the ids of all rows of the planned batch; `sampling` then has the
-  /// parameters.
+  /// Returns whether the device can draw the ids of all rows of the planned batch. If so, `sampling` has
+  /// the parameters.
   bool deviceDraws();
   std::optional<Begun> beginSampled(const BatchView &planned);
   std::optional<Begun> runAhead(const Rows &rows);
   bool finishSampled();
-  /// The logits that an answer draws from: the row itself, or a copy that its request has changed.
+  /// Returns the logits that an answer draws from: the row itself, or a copy that its hook has changed.
   const float *drawnFrom(const float *row, const Answer &answer);
-  /// The answer that a row belongs to; null if it has finished.
+  /// Returns the answer that a row belongs to; null if the answer has finished.
   Answer *answerOf(const Scheduler::Row &row);
 };
 

@@ -70,7 +70,7 @@ MemoryLimits memoryLimits(const SessionOptions &options, const fb::Engine &table
 
 } // namespace
 
-/// The device that the user chose, otherwise the CPU if there is code for it.
+/// Returns the device that the user chose, otherwise the CPU if the engine has code for it.
 Device deviceOf(const SessionOptions &options, const fb::Engine &engine) {
   if (auto chosen = deviceNamed(options.device))
     return *chosen;

@@ -1,9 +1,9 @@
 //===- SessionRows.cpp - Handles the rows of a step -----------------------===//
 //
-// After a step, each row belongs to a sequence: of an answer that draws its next id from it, of
-// several choices that begin with it, of an embedding, or of a search, which waits for the rows of
-// its other sequences. This file decides which sequences continue, fork or end (for a search,
-// search/ does).
+// After a step, each row belongs to a sequence. An answer draws its next id from the row, several
+// choices begin with it, an embedding is made of it, or a search takes it and waits for the rows of
+// its other sequences. This file decides which sequences continue, fork or end. For a search, the
+// files in search/ decide.
 //===----------------------------------------------------------------------===//
 #include "runtime/session/SessionImpl.h"
 #include "runtime/session/search/BeamSearch.h"
@@ -20,9 +20,9 @@ bool Session::Impl::deviceDraws() {
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
     if (!choicesOf.empty() && choicesOf.contains(row.sequence))
-      return false; // several ids from one row
+      return false; // several ids are drawn from one row
     if (!searchOf.empty() && searchOf.contains(row.sequence))
-      return false; // it needs log-probabilities
+      return false; // a search needs log-probabilities
     const Answer &answer = *answers.at(row.sequence);
     const SamplingParams &params = answer.sampling();
     sampling.push_back(rowSampling(params));
@@ -57,7 +57,7 @@ void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t 
                                    answer.promptId(row.position + 1), answer.promptTop(), maxima));
 }
 
-/// Nothing is drawn: the answers end with their prompt.
+/// Ends the answers of a request that draws no ids.
 void Session::Impl::endPrompt(const Scheduler::Row &row) {
   if (auto others = choicesOf.extract(row.sequence))
     for (RequestId other : others.mapped())
@@ -67,7 +67,7 @@ void Session::Impl::endPrompt(const Scheduler::Row &row) {
   scheduler->finish(row.sequence);
 }
 
-/// The first logits of a request serve all its choices.
+/// Draws an id from a row. All choices of a request draw from its first row.
 void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
   const float *logits = executor->logits() + index * executor->logitsStride();
   const float *maxima =
@@ -109,14 +109,14 @@ void Session::Impl::cancel(RequestId id, Answer &answer) {
     scheduler->finish(id);
   answer.scheduled = false;
   if (auto others = choicesOf.extract(id))
-    for (RequestId other : others.mapped()) // they share the same flag, or the same failure
+    for (RequestId other : others.mapped()) // they have the same flag or the same failure
       if (Answer &one = *answers.at(other); !one.finished())
         cancel(other, one);
 }
 
-/// The answers of one request share one flag and must end together: a choice that waits for the first one, or
-/// an answer of a search, cannot be removed by itself. The flag may be set at any time, even between two reads of
-/// it.
+/// Ends the requests whose flag is set. The answers of one request share one flag and must end together,
+/// because a choice that waits for the first one, or an answer of a search, cannot be removed by itself.
+/// The flag may be set between two reads of it, so the flags that are set are collected first.
 void Session::Impl::endCancelled() {
   setFlags.clear();
   for (auto &[id, answer] : answers)

@@ -32,7 +32,7 @@ text::ChatTemplate::Options Session::templateTokens() const {
     }
     return options;
   }
-  // For a checkpoint that names no tokens, and for engines from before names were stored.
+  // Needed for a checkpoint that names no tokens, and for engines from before names were stored.
   auto spelled = [&](int32_t id) { return id < 0 ? "" : std::string(tokenizer()->tokenBytes(id)); };
   options.bosToken = spelled(special->bos());
   if (const auto *eos = special->eos(); eos && eos->size())
@@ -69,7 +69,7 @@ Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptT
   return std::move(**ids);
 }
 
-/// The sequences that a request runs in parallel.
+/// Returns the sequences that a request runs in parallel.
 static SequencesAsked sequencesOf(const RequestSettings &settings, size_t promptIds = 0) {
   return {settings.beams         ? int64_t(settings.beams->width)
           : settings.contrastive ? int64_t(settings.contrastive->topK)
@@ -82,12 +82,12 @@ static Error noHiddenStates() {
           "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
-/// Maximum number of new ids of a request: its own limit, or as many as context and pool allow (the
-/// last one takes no position).
+/// Returns the maximum number of new ids of a request: its own limit, or as many as context and pool
+/// allow. The last new id takes no position.
 static int64_t mostTokens(const RequestSettings &settings, const SequencesAsked &asked,
                           const RequestLimits &limits) {
   if (settings.pooling != Pooling::None)
-    return 1; // it uses only the prompt's positions
+    return 1; // an embedding uses only the prompt's positions
   if (settings.promptOnly)
     return 0;
   if (settings.maxTokens >=
@@ -133,7 +133,7 @@ static Result<void> checkChoices(const RequestSettings &settings, int32_t choice
   return {};
 }
 
-/// Checks what does not depend on the prompt.
+/// Checks the settings, which do not depend on the prompt.
 Result<void> Session::checkSettings(const RequestSettings &settings, int32_t choices) const {
   if (auto checked = checkIds(settings.stopIds, 0, impl->limits); !checked)
     return checked;
@@ -167,7 +167,7 @@ Result<void> Session::checkSettings(const RequestSettings &settings, int32_t cho
   return checkChoices(settings, choices);
 }
 
-/// Checks a request's lengths, and completes what depends on them.
+/// Checks a request's lengths, and sets the fields that depend on them.
 Result<ValidatedRequest> Session::fitted(ValidatedRequest request) const {
   const RequestSettings &settings = request.settings();
   const SequencesAsked asked = sequencesOf(settings, request.prompt.size());

@@ -1,13 +1,13 @@
 //===- ValidatedRequest.h - A request that a session can answer ------------===//
 //
-// Only Session::validate makes one, from a Request. The type is the proof: nobody who receives it
-// checks its ids, its values or its length again.
+// Only Session::validate makes a ValidatedRequest, from a Request. The type is the proof: code that
+// receives one need not check its ids, values or length again.
 //
 //   Request --validate()--> ValidatedRequest --Service::submit()--> Session::submit()
 //            any thread                         any thread           the session's thread
 //
-// Validation depends only on limits that are fixed while a session is open. What changes meanwhile
-// (room in the queue, free memory, shutting down) is checked when a request is submitted.
+// Validation depends only on limits that are fixed while a session is open. Conditions that change
+// (room in the queue, free memory, shutdown) are checked when a request is submitted.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -17,16 +17,16 @@ namespace ingot::runtime {
 
 class Session;
 
-/// For one submission to the session that validated it. Only its hooks can change.
+/// A request for one submission to the session that validated it. Only its hooks can change.
 class ValidatedRequest {
 public:
   ValidatedRequest(ValidatedRequest &&) = default;
   ValidatedRequest &operator=(ValidatedRequest &&) = default;
 
-  /// Shared by all prompts that were validated with them.
+  /// Returns the settings, which all prompts that were validated with them share.
   const RequestSettings &settings() const { return *shared; }
   const std::vector<int32_t> &promptIds() const { return prompt; }
-  /// Number of answers, whose choices are SamplingParams::choice, +1, …
+  /// Returns the number of answers. Their choices are SamplingParams::choice, +1, …
   int32_t choices() const { return answers; }
 
   RequestHooks hooks;
@@ -37,13 +37,13 @@ private:
                    std::vector<int32_t> promptIds, int32_t choices)
       : session(&by), shared(std::move(settings)), prompt(std::move(promptIds)), answers(choices) {}
 
-  const Session *session; ///< that validated it
+  const Session *session; ///< the session that validated the request
   std::shared_ptr<const RequestSettings> shared;
   std::vector<int32_t> prompt;
   int32_t answers;
   int64_t mostNew = 0;                ///< maximum number of new ids
-  uint64_t stateBytes = 0;            ///< of the hidden states that its search keeps
-  std::shared_ptr<const void> states; ///< the memory for them; null: not reserved
+  uint64_t stateBytes = 0;            ///< bytes of the hidden states that its search keeps
+  std::shared_ptr<const void> states; ///< memory for the hidden states; null: not reserved
 };
 
 } // namespace ingot::runtime

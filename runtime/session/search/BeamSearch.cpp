@@ -36,7 +36,8 @@ bool BeamSearch::enough(const std::vector<Next> &next, int64_t length) const {
     return false;
   if (params.earlyStopping == EarlyStopping::Yes)
     return true;
-  // Sums only decrease: dividing by the length that gives the largest score yields an upper bound.
+  // Sums only decrease. Dividing by the length that gives the largest score therefore yields an upper
+  // bound.
   const bool canGrow = params.earlyStopping == EarlyStopping::Never && params.lengthPenalty > 0;
   return finished.back().score >= scoreOf(next.front().score, canGrow ? maxTokens : length);
 }

@@ -1,19 +1,20 @@
 //===- BeamSearch.h - The answers that are likeliest as a whole -------------===//
 //
-// The search takes the 2 * width candidates with the largest sums of log-probabilities among the
-// next ids of all beams (with s ids that end an answer, (1 + s) * width). Candidates that end an
-// answer are set aside with the score sum / length^penalty, where the length includes the ending
-// id, and the first `width` of the others continue. An ending candidate beyond the first `width` is
-// discarded: that many others are ahead of it.
+// A candidate is a beam with one of its next ids. Of the candidates of all beams, the search takes the
+// 2 * width with the largest sums of log-probabilities, or (1 + s) * width if s ids end an answer.
+// Candidates that end an answer are set aside with the score sum / length^penalty, where the length
+// includes the ending id. The first `width` of the others continue. An ending candidate is discarded
+// if `width` other candidates are better.
 //
 //   beams      a  b                          set aside: "a." -0.31   "ab." -0.40
 //   next ids   ax ab bx a. by bb b. aa        (the best `width` so far)
 //              -> ax ab
 //
 // This matches Hugging Face transformers (generation/utils.py, _beam_search). The search ends when
-// `width` answers are set aside and the rule of EarlyStopping is met, or at the maximum number of
-// tokens, where the running beams are set aside too. Sums are doubles; ties go to the earlier beam,
-// then to the lower id. Answers are delivered at the end, best first, since none is certain before.
+// `width` answers are set aside and the rule of EarlyStopping is met. It also ends at the maximum
+// number of tokens, and then sets the running beams aside as well. Sums are doubles. Ties go to the
+// earlier beam, then to the lower id. Answers are delivered at the end, best first, since none is
+// final before.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -12,7 +12,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Dot product in double, summed in an order that depends only on the size.
+/// Returns the dot product in double, summed in an order that depends only on the size.
 double dot(const float *a, const float *b, size_t size) {
   constexpr size_t kLanes = 8;
   double lanes[kLanes] = {};
@@ -70,7 +70,7 @@ void ContrastiveSearch::decide() {
     return forkFrom(0);
   size_t best = 0;
   double bestScore = -std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < live.size(); ++i) { // likeliest first, so it wins ties
+  for (size_t i = 0; i < live.size(); ++i) { // the likeliest is first, so it wins ties
     const double score =
         (1 - params.alpha) * live[i].score - params.alpha * likeness(live[i].state);
     if (score > bestScore) {

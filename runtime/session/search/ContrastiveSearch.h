@@ -1,15 +1,15 @@
 //===- ContrastiveSearch.h - Likely ids that do not repeat earlier text -----===//
 //
-// Each token takes a step with the `topK` likeliest ids as separate sequences; the chosen one is
-// likely, and its hidden state differs from all earlier ones (SearchParams.h):
+// Each token takes a step in which the `topK` likeliest ids run as separate sequences. The search
+// chooses an id that is likely and whose hidden state differs from all earlier ones (SearchParams.h):
 //
 //   … t  --+-- a     (1 - alpha) p(a) - alpha max cos(h_a, h_j)
-//          +-- b     …                                            -> b stays: its row is there
-//          +-- c     …                                               already, with its own topK
+//          +-- b     …                                            -> b stays: its row has been
+//          +-- c     …                                               computed, with its own topK
 //
-// States are those after the model's last norm, of every token of prompt and answer, stored here
-// with length 1. Those of the prompt come with its rows (SequenceOptions::everyPosition), so no
-// page of the prompt may come from the prefix cache: cached pages have no states.
+// The search keeps the hidden state after the model's last norm for every token of prompt and answer,
+// scaled to length 1. The prompt's states come with its rows (SequenceOptions::everyPosition). No page
+// of the prompt may come from the prefix cache, because cached pages have no hidden states.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,11 +19,12 @@ namespace ingot::runtime {
 
 class ContrastiveSearch final : public Search {
 public:
-  /// `memory`: reserved for its hidden states, stateBytes().
+  /// `memory`: a reservation of stateBytes() for the hidden states.
   ContrastiveSearch(const Surroundings &around, SequenceId first, Answer *answer, Request request,
                     int64_t maxTokens, std::shared_ptr<const void> memory);
 
-  /// Maximum number of bytes of the hidden states that it keeps: of prompt, answer and candidates.
+  /// Returns the maximum number of bytes of the hidden states that a search keeps for prompt, answer and
+  /// candidates.
   static uint64_t stateBytes(int64_t prompt, int64_t maxTokens, const ContrastiveParams &params,
                              int64_t hidden) {
     return uint64_t(prompt + maxTokens + params.topK) * uint64_t(hidden) * sizeof(float);
@@ -37,8 +38,8 @@ private:
   double likeness(std::span<const float> state) const;
 
   const ContrastiveParams params;
-  const size_t width;                         ///< of a state
-  const std::shared_ptr<const void> reserved; ///< for `states`
+  const size_t width;                         ///< number of values of a state
+  const std::shared_ptr<const void> reserved; ///< the reservation of memory for `states`
   std::vector<float> states;                  ///< [tokens][width], each with length 1
 };
 

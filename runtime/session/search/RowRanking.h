@@ -1,7 +1,7 @@
 //===- RowRanking.h - The likeliest ids of a row of logits -----------------===//
 //
-// The part of a row that searches use: a few ids with their log-probabilities, from a softmax over
-// the whole row in double. Ties go to the lower id; the result does not depend on the machine.
+// Searches use only a part of a row: a few ids with their log-probabilities, from a softmax over the
+// whole row in double. Ties go to the lower id. The result does not depend on the machine.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,24 +19,24 @@ public:
 
   struct Candidate {
     int32_t id;
-    double logprob; ///< natural logarithm, of the row with its bias; never NaN
-    float own;      ///< of the model's unmodified row
+    double logprob; ///< natural logarithm, computed from the row with its bias; never NaN
+    float own;      ///< log-probability in the model's unmodified row
   };
-  /// The `count` likeliest ids, likeliest first: fewer if others are not allowed or are ruled out
-  /// by -inf or NaN, but at least one. If an id has +inf, all others have -inf. `bias` is added to
-  /// the logits. `allowed`: one bit per id; empty: all.
+  /// Returns the `count` likeliest ids, likeliest first. There are fewer if other ids are not allowed or
+  /// are excluded by -inf or NaN, but always at least one. If an id has +inf, all others have -inf.
+  /// `bias` is added to the logits. `allowed`: one bit per id; empty: all.
   std::vector<Candidate> best(const float *logits, size_t count,
                               std::span<const std::pair<int32_t, float>> bias,
                               std::span<const uint32_t> allowed);
-  /// The `count` likeliest ids of the unmodified row; ids that are ruled out come last, lowest id
-  /// first, so that there are always `count` (or the whole vocabulary), as in Sampler.
+  /// Returns the `count` likeliest ids of the unmodified row. Ids that are excluded by -inf or NaN come
+  /// last, lowest id first, so that there are always `count` (or the whole vocabulary), as in Sampler.
   std::vector<TokenLogprob> likeliest(const float *logits, size_t count);
 
 private:
   void select(const float *logits, size_t count, std::span<const uint32_t> allowed);
 
   size_t vocab;
-  std::vector<int32_t> chosen; ///< by select(), likeliest first
+  std::vector<int32_t> chosen; ///< the ids that select() chose, likeliest first
   std::vector<float> biased;
 };
 

@@ -54,7 +54,7 @@ void Search::takeRow(const Scheduler::Row &row, int64_t index) {
     decide();
 }
 
-/// Stores the needed part of a row, which is overwritten by the next step.
+/// Stores the needed part of a row, because the next step overwrites the row.
 void Search::rank(Member &member, int64_t index) {
   if (member.hypothesis->ended())
     return;
@@ -95,7 +95,7 @@ void Search::goOn(std::vector<Next> next) {
     assert(one.parent < live.size() && "a sequence goes on from none of the search");
     ++uses[one.parent];
   }
-  // Finish these first, so that their sequence slots are free for forks.
+  // Finish the sequences that do not continue first, so that their slots are free for forks.
   for (size_t i = 0; i < live.size(); ++i)
     if (uses[i] == 0) {
       around.owners.erase(live[i].sequence);

@@ -1,16 +1,16 @@
 //===- Search.h - Sequences that are searched together ---------------------===//
 //
-// A plain answer draws its next id from its own row. A search has several sequences; once the rows
-// of all of them are there, it decides which sequences continue, with which ids, and how often:
+// A plain answer draws its next id from its own row. A search has several sequences. Once it has the
+// rows of all of them, it decides which sequences continue, with which ids, and how often:
 //
-//   rows of a step --takeRow()--> [ likeliest ids of each ] --all there--> decide()
+//   rows of a step --takeRow()--> [ likeliest ids of each ] --all rows---> decide()
 //                                                                            |
 //        finish: it does not continue      fork: it continues several times <- goOn()
 //                                                                            |
 //                                           ids of an answer -> Answer  <- deliver()
 //
 // Sequences share the pages of their common prefix (Scheduler::fork). Rows may come in different
-// steps, since a sequence may have been preempted; decisions do not depend on it. The session
+// steps, since a sequence may have been preempted; this does not change decisions. The session
 // (SessionRows.cpp) passes the rows in, and checks whether all answers have ended.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,12 +29,12 @@ namespace ingot::runtime {
 
 class Search {
 public:
-  /// The context of a search; all of it outlives the search.
+  /// The objects that a search uses. All of them outlive the search.
   struct Surroundings {
     Scheduler &scheduler;
     const Executor &executor;
     RowRanking &ranking;
-    std::unordered_map<SequenceId, Search *> &owners; ///< search of each sequence
+    std::unordered_map<SequenceId, Search *> &owners; ///< the search that owns each sequence
     std::span<const int32_t> eos;
     const text::Tokenizer *tokenizer; ///< may be null
   };
@@ -43,18 +43,18 @@ public:
   Search(const Search &) = delete;
   Search &operator=(const Search &) = delete;
 
-  /// Called when its first sequence takes part in a step.
+  /// Called when the first sequence of the search takes part in a step for the first time.
   void start(int64_t cachedTokens);
-  /// Takes the `index`-th row of the last step, which belongs to one of its sequences.
+  /// Takes the `index`-th row of the last step, which belongs to a sequence of this search.
   void takeRow(const Scheduler::Row &row, int64_t index);
-  /// Whether all answers have ended.
+  /// Returns whether all answers have ended.
   bool over() const;
-  /// Ends its remaining sequences.
+  /// Ends the remaining sequences.
   void release();
 
 protected:
-  /// `first`: its only sequence so far, with the request's prompt. `answers`: best first; they
-  /// outlive the search. `maxTokens`: of each answer.
+  /// `first`: the only sequence so far, with the request's prompt. `answers`: they get the results, best
+  /// first, and outlive the search. `maxTokens`: the limit of each answer.
   Search(const Surroundings &around, SequenceId first, std::vector<Answer *> answers,
          Request request, int64_t maxTokens);
 
@@ -63,12 +63,12 @@ protected:
     std::unique_ptr<Hypothesis> hypothesis;
     double score; ///< its meaning depends on the search
     bool ready = false;
-    std::vector<RowRanking::Candidate> next; ///< from its row, likeliest first; empty if it has
+    std::vector<RowRanking::Candidate> next; ///< ids from its row, likeliest first; empty if it has
                                              ///< ended
-    std::vector<TokenLogprob> likeliest;     ///< from its row, as many as were requested
-    std::vector<float> state = {};           ///< of its last token, if hidden states are needed
+    std::vector<TokenLogprob> likeliest;     ///< ids from its row, as many as were requested
+    std::vector<float> state = {};           ///< hidden state of its last token, if needed
   };
-  /// A sequence that continues with one more id, which `said` has already taken.
+  /// A sequence that continues with one more id. `hypothesis` has already taken the id.
   struct Next {
     size_t parent; ///< index into `live`
     int32_t id;
@@ -76,22 +76,24 @@ protected:
     double score;
   };
 
-  /// Called when the rows of all live members are there; calls goOn(), or deliver() and release().
+  /// Called when the rows of all live members have been taken. It calls goOn(), or deliver() and
+  /// release().
   virtual void decide() = 0;
-  /// Number of ids that are needed from a row.
+  /// Returns the number of likeliest ids that are needed from a row.
   virtual size_t wanted() const = 0;
-  /// Called for each row: of a prompt token other than the last (`member` is null), or of a member.
+  /// Called for each row. The row belongs to a member or, if `member` is null, to a prompt token other
+  /// than the last.
   virtual void sawRow(Member *, int64_t /*index*/) {}
 
-  /// The member's hypothesis with one more id; null if that failed, in which case everything has
-  /// ended.
+  /// Returns the member's hypothesis with one more id. Returns null if that failed; the search and its
+  /// answers have then ended.
   std::unique_ptr<Hypothesis> extended(const Member &member,
                                        const RowRanking::Candidate &candidate);
   void goOn(std::vector<Next> next);
-  /// Passes the ids of a hypothesis, starting at index `first`, to an answer, which continues unless they
-  /// end it.
+  /// Passes the ids of a hypothesis to an answer, starting at index `first`. The answer continues unless
+  /// one of the ids ends it.
   static void deliver(const Hypothesis &hypothesis, size_t first, Answer &answer);
-  /// Ends everything with that error.
+  /// Ends all sequences and answers with that error.
   void fail(const Error &error);
 
   Surroundings around;
@@ -103,8 +105,8 @@ protected:
 private:
   void rank(Member &member, int64_t index);
 
-  int64_t prompt;            ///< number of tokens
-  std::vector<float> edited; ///< [vocab] if a hook changes rows
+  int64_t prompt;            ///< number of prompt tokens
+  std::vector<float> edited; ///< [vocab] if a hook changes rows, otherwise empty
 };
 
 } // namespace ingot::runtime

@@ -12,21 +12,21 @@ constexpr int32_t kMostBeams = 8, kMostCandidates = 8;
 /// Maximum absolute value of a length penalty.
 constexpr double kMostLengthPenalty = 8;
 
-/// When a beam search has enough finished answers: like `early_stopping` of Hugging Face
+/// The rule by which a beam search has enough finished answers, like `early_stopping` of Hugging Face
 /// transformers.
 enum class EarlyStopping : uint8_t {
-  No,    ///< `width` have ended, and the best running one currently scores below the worst of them
-  Yes,   ///< `width` have ended
-  Never, ///< `width` have ended, and the best running one cannot exceed the worst of them any more
+  No,  ///< `width` beams have ended, and the best running one scores no better than any of them now
+  Yes, ///< `width` beams have ended
+  Never, ///< `width` beams have ended, and no running one can ever score better than any of them
 };
 
 /// Searches for the answers with the largest sum of log-probabilities / length^lengthPenalty.
 struct BeamParams {
   int32_t width = 1;
-  double lengthPenalty = 1; ///< above 0 favours long answers, below 0 short ones
+  double lengthPenalty = 1; ///< a value above 0 favours long answers, one below 0 short answers
   EarlyStopping earlyStopping = EarlyStopping::No;
 
-  /// E0530.
+  /// Fails with E0530.
   Result<void> check() const;
 };
 
@@ -37,7 +37,7 @@ struct ContrastiveParams {
   double alpha = 0.6; ///< above 0, at most 1
   int32_t topK = 4;   ///< 2 or more
 
-  /// E0531.
+  /// Fails with E0531.
   Result<void> check() const;
 };
 

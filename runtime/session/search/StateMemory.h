@@ -1,8 +1,8 @@
 //===- StateMemory.h - Memory for the hidden states of searches ------------===//
 //
 // A contrastive search keeps a hidden state for each token of prompt and answer: tokens * hidden *
-// 4 bytes, reserved when it is queued and released when it is destroyed. All searches share a
-// limit, so that their total is bounded. Any thread may call it.
+// 4 bytes. The bytes are reserved when the search is queued and released when it is destroyed. All
+// searches share a limit, so that their total is bounded. All functions may be called from any thread.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +19,8 @@ public:
 
   uint64_t limit() const { return most; }
   uint64_t inUse() const { return taken->load(); }
-  /// Reserves `bytes` until the last copy of the result is destroyed; null if they are not free
-  /// now.
+  /// Reserves `bytes` until the last copy of the result is destroyed. Returns null if that many are not
+  /// free now.
   std::shared_ptr<const void> take(uint64_t bytes) {
     uint64_t before = taken->load();
     do {
