@@ -12,20 +12,20 @@ void Scheduler::admit() {
   while (Sequence *first = queue.front()) {
     const SequenceMemory::Admission admission = tryAdmit(*first);
     if (!admission.there && !displaceFor(*first, admission))
-      return; // no overtaking: a long request would starve
+      return; // the others must not overtake it, or a long request would starve
   }
 }
 
-/// The number of sequence slots lacking for the sequence, beyond those that are free.
+/// Returns the number of sequence slots that the sequence lacks.
 int64_t Scheduler::slotsLacking(const Sequence &sequence) const {
   const SequenceGroup *group = sequence.group.get();
   if (group && group->reserved() > 0)
-    return 0; // uses one of its group's reserved slots
+    return 0; // it uses one of its group's reserved slots
   const int64_t needs = group && group->running == 0 ? group->slots : 1;
   return std::max<int64_t>(0, needs - (memory.freeSlots() - reservedSlots));
 }
 
-/// Removes the sequence from the queue if there are a slot and memory for it.
+/// Admits the sequence and removes it from the queue, if there are a slot and memory for it.
 SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
   assert(sequence.state == State::Queued && "only the queue's sequences are admitted");
   if (slotsLacking(sequence) > 0)
@@ -35,7 +35,7 @@ SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
     return memory.mayWantMore(other->held, other->positions);
   });
   if (sequence.group && sequence.group->running == 0 && !active.empty())
-    wantsMore += sequence.group->slots - 1; // its forks in the next step
+    wantsMore += sequence.group->slots - 1; // the forks that it will have in the next step
   const SequenceMemory::Admission admission =
       memory.admit(sequence.held, sequence.tokens, std::min(size + 1, sequence.positions),
                    policy.sparePages * wantsMore);
@@ -54,8 +54,8 @@ SequenceMemory::Admission Scheduler::tryAdmit(Sequence &sequence) {
   return admission;
 }
 
-/// Preempts one sequence of lower priority for a waiting one, if those of lower priority together have the
-/// slots and memory that it lacks.
+/// Preempts one running sequence of lower priority for a waiting one, if all running sequences of lower priority
+/// together have the slots and memory that the waiting one lacks.
 bool Scheduler::displaceFor(const Sequence &waiting, const SequenceMemory::Admission &refused) {
   Sequence *victim = nullptr;
   const SequenceGroup *counted = nullptr; // sequences of a group are adjacent
@@ -78,8 +78,8 @@ bool Scheduler::displaceFor(const Sequence &waiting, const SequenceMemory::Admis
   return true;
 }
 
-/// Preempts the last sequence that follows this one in order and is not in the planned batch. Returns false
-/// if there is none: then this sequence waits for those before it.
+/// Preempts the last sequence that follows this one in order and is not in the planned batch. Returns false if
+/// there is none. This sequence then waits for the sequences before it.
 bool Scheduler::makeRoom(Sequence &sequence) {
   for (size_t i = active.size(); i-- > 0 && active[i] != &sequence;) {
     Sequence &victim = *active[i];
@@ -91,8 +91,8 @@ bool Scheduler::makeRoom(Sequence &sequence) {
   return false;
 }
 
-/// Called when no sequence can continue: preempts the last sequence that has nothing to feed, if others lack
-/// its slot and memory. Returns false if there is none, or no work is left.
+/// Called when no sequence can continue. If others have tokens to feed but lack a slot or memory, preempts the
+/// last sequence that has no token to feed. Returns false if there is none, or no work is left.
 bool Scheduler::preemptIdle() {
   auto pending = [](const Sequence *sequence) { return sequence->pending() > 0; };
   if (queue.size() == 0 && std::ranges::none_of(active, pending))
@@ -116,7 +116,7 @@ void Scheduler::preempt(Sequence &sequence) {
     queue.push(&sequence);
 }
 
-/// Saves the sequence to the host if there is room and that is faster than recomputing it.
+/// Saves the sequence to the host if there is room and copying it out and back is faster than recomputing it.
 bool Scheduler::saveToHost(Sequence &sequence) {
   const uint64_t bytes = memory.bytesToSave(sequence.held);
   const double again = cost.predictPrompt(sequence.computed(), limits.prefillChunk);

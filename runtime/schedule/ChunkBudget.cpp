@@ -10,7 +10,7 @@ namespace ingot::runtime {
 static constexpr int64_t kChunkTile = 16; ///< attention processes this many tokens of a prompt at
                                           ///< once
 
-/// The largest whole number of tiles, or 8 or 4 tokens, with which the step takes at most `seconds`.
+/// Returns the largest number of tokens with which the step takes at most `seconds`: whole tiles, or 8 or 4 tokens.
 static int64_t tokensWithin(const StepCost &cost, const ChunkQuery &asked, double seconds) {
   auto fits = [&](int64_t tokens) {
     return cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens)) <= seconds;
@@ -27,8 +27,7 @@ static int64_t tokensWithin(const StepCost &cost, const ChunkQuery &asked, doubl
   return std::min(asked.room, good * kChunkTile);
 }
 
-/// The smallest number of tokens, doubling from 64, whose time per token is within 4 % of that of the largest
-/// step.
+/// Returns the smallest of 64, 128, 256 … tokens whose time per token is within 4 % of that of the largest step.
 static int64_t thriftyTokens(const StepCost &cost, const ChunkQuery &asked) {
   auto each = [&](int64_t tokens) {
     return cost.predict(StepWork::chunk(asked.firstPosition, tokens)) / double(tokens);
@@ -55,7 +54,7 @@ int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const Chu
     limit = (1 + double(asked.prompts)) * cost.predict(asked.decodes);
   int64_t tokens = limit == kNoLimit ? asked.room : tokensWithin(cost, asked, limit);
   if (options.targetTtft > 0 && tokens < asked.room) {
-    // The number of steps that the prompts need at this pace, and the time of each.
+    // The number of steps that the prompts need with chunks of this size, and the time of each.
     double steps = double(asked.promptTokens) / double(tokens);
     double step = cost.predict(asked.decodes + StepWork::chunk(asked.firstPosition, tokens));
     if (asked.waited + steps * step > options.targetTtft)

@@ -1,27 +1,27 @@
 //===- ChunkBudget.h - Prompt tokens per step ------------------------------===//
 //
-// Prompts share steps with decoding sequences, which they slow down. Balanced:
+// Prompts share steps with decoding sequences, and slow them down. The balanced rule is:
 //
 //   seconds of a step <= (1 + P) * seconds with only its decode rows
 //
-// for P prompts in progress: each prompt gets as much of a step as all decode rows together. A single prompt,
-// however long, at most doubles the time between two ids of the others. With many waiting prompts the share
-// is large enough that a load with longer prompts than answers is not throttled (a fixed factor of 2 cost
-// 11 % of the throughput of 32 users with prompts of 128 and answers of 64, in the simulator). Only the
-// split depends on time; results do not.
+// for P prompts in progress. Each prompt gets as much time of a step as all decode rows together. A single
+// prompt, however long, at most doubles the time between two ids of the other sequences. With many waiting
+// prompts, their share is so large that a load with longer prompts than answers is not throttled. (In the
+// simulator, a fixed factor of 2 cost 11 % of the throughput of 32 users with prompts of 128 and answers of
+// 64.) Times affect only how prompts are split, not the results.
 //
 //   D = 30, P = 1:   | 30 rows | chunk |
 //   D = 2,  P = 30:  |2| chunk, mostly the whole budget   |
 //
-// Targets, if given, replace this rule: `itl` bounds the time of a step with decode rows; a prompt that would
-// miss `ttft` gets all that `itl` leaves, or the whole budget.
+// `targetItl`, if given, replaces this rule: it bounds the time of a step with decode rows. If a prompt would
+// miss `targetTtft`, prompts get all the time that `targetItl` leaves or, without it, the whole budget.
 //
-// If no sequence decodes, a step of a long prompt still delays requests that arrive meanwhile. It ends within
-// `loneStep`, unless such small steps cost more time per token (each step reads the weights).
+// If no sequence decodes, a step of a long prompt still delays requests that arrive meanwhile. Such a step ends
+// within `loneStep`, unless steps that small would cost more time per token, since each step reads the weights.
 //
-// Distribution of the tokens (PromptOrder::Shortest): half go to the first prompt in queue order (with fair
-// shares: that of the user who was served least), so it takes at most twice as long when others pass it, and
-// no prompt starves. The rest goes to the prompts with the fewest remaining tokens:
+// With PromptOrder::Shortest, half of the tokens go to the first prompt in queue order. (With fair shares, that
+// is the prompt of the user who was served least.) When others pass it, it takes at most twice as long, so no
+// prompt starves. The rest goes to the prompts with the fewest remaining tokens:
 //
 //   first has 3,000 left, others 20 and 500; 128 tokens:   | 20 | 44 of 500 | 64 of 3,000 |
 //===----------------------------------------------------------------------===//
@@ -33,8 +33,8 @@ namespace ingot::runtime {
 
 enum class ChunkRule : uint8_t { Whole, Balanced };
 enum class PromptOrder : uint8_t {
-  Arrival,  ///< all to the first prompt, the remainder to the next
-  Shortest, ///< half to the first prompt, the rest to those with the fewest remaining tokens
+  Arrival,  ///< all tokens go to the first prompt, and those that it does not need to the next
+  Shortest, ///< half go to the first prompt, the rest to those with the fewest remaining tokens
 };
 
 struct ChunkOptions {
@@ -48,21 +48,22 @@ struct ChunkOptions {
 /// A step before prompts are added to it.
 struct ChunkQuery {
   StepWork decodes;
-  int64_t decoding;      ///< sequences
+  int64_t decoding;      ///< number of decoding sequences
   int64_t prompts;       ///< sequences with prompts in progress
   int64_t promptTokens;  ///< remaining tokens of these prompts
-  int64_t firstPosition; ///< of the first of these prompts
+  int64_t firstPosition; ///< position at which the first of these prompts continues
   int64_t room;          ///< tokens that fit in the step in addition to its decodes
   double waited;         ///< seconds since arrival of the prompt that has waited longest
 };
 
-/// The number of prompt tokens in the step, 1 to `room`.
+/// Returns the number of prompt tokens in the step, 1 to `room`.
 int64_t chunkBudget(const StepCost &cost, const ChunkOptions &options, const ChunkQuery &asked);
 
 /// ChunkOptions::loneStep for servers, where several requests may be in flight.
 constexpr double kLoneStep = 0.1;
 
-/// The minimum chunk, if that many tokens are left, whatever the limit: it guarantees progress.
+/// The minimum chunk, if that many tokens are left. It does not depend on any limit, so that there is always
+/// progress.
 constexpr int64_t kLeastChunk = 4;
 
 } // namespace ingot::runtime

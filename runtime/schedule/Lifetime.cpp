@@ -122,7 +122,7 @@ void Scheduler::stopRunning(Sequence &sequence) {
   countRunning(sequence, -1);
 }
 
-/// Updates the number of slots that groups may still take.
+/// Updates the number of running sequences of the group, and the number of slots reserved for groups.
 void Scheduler::countRunning(const Sequence &sequence, int change) {
   if (!sequence.group)
     return;

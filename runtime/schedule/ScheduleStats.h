@@ -5,7 +5,8 @@
 
 namespace ingot::runtime {
 
-/// Counters since the start; the first groups of fields are current values.
+/// State and counters of the scheduler. The fields before `steps` are current values; the others count from the
+/// start.
 struct ScheduleStats {
   int64_t running = 0, waiting = 0;
   int64_t waitingTokens = 0; ///< prompt tokens of waiting sequences
@@ -16,14 +17,13 @@ struct ScheduleStats {
   // Slots of fixed-state snapshots (runtime/kv/StateSnapshots.h); 0: there are none.
   int64_t snapshotsUsed = 0, snapshotsCached = 0, snapshots = 0;
 
-  uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed
-  uint64_t prefixQueries = 0, prefixHits = 0;             ///< in tokens of prompts
-  uint64_t preemptions = 0, swaps = 0;                    ///< swaps: preemptions that swapped to
-                                                          ///< the host
-  uint64_t swappedBytes = 0;                              ///< to the host
+  uint64_t steps = 0, promptTokens = 0, decodeTokens = 0; ///< computed steps and tokens
+  uint64_t prefixQueries = 0, prefixHits = 0;             ///< prompt tokens looked up and found
+  uint64_t preemptions = 0, swaps = 0;                    ///< swaps: preemptions that saved pages
+                                                          ///< to the host
+  uint64_t swappedBytes = 0;                              ///< bytes saved to the host
   uint64_t forks = 0, copiedPages = 0;
-  uint64_t draftTokens = 0, acceptedTokens = 0; ///< tokens computed as drafts, and those that were
-                                                ///< accepted
+  uint64_t draftTokens = 0, acceptedTokens = 0; ///< tokens computed as drafts, and accepted drafts
 };
 
 } // namespace ingot::runtime

@@ -29,7 +29,7 @@ Scheduler::Scheduler(SequenceMemory &sequenceMemory, const ScheduleLimits &sched
 }
 
 /// Makes room for the next `count` tokens of a running sequence. Returns false if the sequence must skip this
-/// step, because there is no room or it must recompute some tokens first.
+/// step, either because there is no room or because it must recompute some tokens first.
 bool Scheduler::readyToWrite(Sequence &sequence, int64_t count) {
   using Room = SequenceMemory::Room;
   Room room = memory.extend(sequence.held, count);
@@ -54,7 +54,7 @@ void Scheduler::take(Sequence &sequence, int64_t count) {
     ids.push_back(behind < 0 ? sequence.tokens[size_t(position)] : sequence.drafts[size_t(behind)]);
     positions.push_back(int32_t(position));
     sequenceOf.push_back(sequence.held.slot);
-    if (sequence.wantsRows() || behind >= -1) { // the last token, and drafts
+    if (sequence.wantsRows() || behind >= -1) { // the last token and drafts get a row
       rowTokens.push_back(int32_t(firstRow + i));
       rowOwners.push_back({sequence.id, position});
     }
@@ -85,18 +85,18 @@ void Scheduler::takeStates(const Sequence &sequence, int64_t firstToken, int64_t
         {int32_t(firstToken + write.position - 1 - sequence.computed()), write.slot});
 }
 
-/// The number of drafts that fit in the next step of the sequence, up to `most`.
+/// Reserves memory for drafts in the next step of the sequence, and returns how many fit, up to `most`.
 int64_t Scheduler::draftsFor(Sequence &sequence, int64_t most) {
   most = std::min({most, int64_t(sequence.drafts.size()), limits.prefillChunk - 1});
   return most > 0 ? memory.propose(sequence.held, most) : 0;
 }
 
 void Scheduler::takeDecodes() {
-  for (size_t i = 0; i < active.size(); ++i) // preemption removes only later ones
+  for (size_t i = 0; i < active.size(); ++i) // preemption removes only later elements
     if (Sequence &sequence = *active[i];
         sequence.decoding() && sequence.pending() && readyToWrite(sequence, 1))
       sequence.inStep = 1;
-  // Drafts use what is left once every running sequence has a token and a row.
+  // Drafts use the tokens and rows that are left when every running sequence has one of each.
   int64_t spare = std::min(limits.maxBatchTokens, limits.logitsRows) - running();
   assert(spare >= 0 && "more sequences run than there are sequence slots");
   for (Sequence *sequence : active)
@@ -107,8 +107,8 @@ void Scheduler::takeDecodes() {
     }
 }
 
-/// Fills `prompts`. Returns the number of tokens of `budget` reserved for the first prompt, even if others
-/// precede it.
+/// Fills `prompts`. Returns the number of tokens of `budget` that are reserved for the first prompt, even if other
+/// prompts get theirs before it.
 int64_t Scheduler::orderPrompts(const Sequence &first, int64_t budget) {
   prompts.clear();
   for (Sequence *sequence : active)
@@ -142,19 +142,19 @@ void Scheduler::takePrompts(double now) {
   asked.firstPosition = first->computed();
   const int64_t budget = chunkBudget(cost, policy.chunks, asked);
   const int64_t most = int64_t(ids.size()) + budget;
-  int64_t kept = orderPrompts(*first, budget); // reserved with a logits row for the first, until
-                                               // its turn
+  // These tokens and one logits row are reserved for the first prompt until its turn.
+  int64_t kept = orderPrompts(*first, budget);
   for (Sequence *sequence : prompts) {
     if (sequence == first)
       kept = 0;
-    if (sequence->state != Sequence::State::Running) // preempted for an earlier one
+    if (sequence->state != Sequence::State::Running) // it was preempted for an earlier one
       continue;
     int64_t count =
         std::min({sequence->pending(), limits.prefillChunk, most - kept - int64_t(ids.size())});
     int64_t rowsLeft = limits.logitsRows - int64_t(rowTokens.size()) - (kept > 0);
     if (sequence->wantsRows())
       count = std::min(count, rowsLeft);
-    else if (rowsLeft <= 0) // all tokens except the one that needs a row
+    else if (rowsLeft <= 0) // take all tokens except the one that needs a row
       count = std::min(count, sequence->pending() - 1);
     if (count <= 0)
       continue;
@@ -166,7 +166,7 @@ void Scheduler::takePrompts(double now) {
 const BatchView *Scheduler::plan(double now) {
   for (Sequence *sequence : active) {
     assert(sequence->uncertain == 0 && "how many of its drafts were right?");
-    sequence->inStep = 0; // left by a plan that was not executed
+    sequence->inStep = 0; // a plan that was not executed may have left a value
   }
   do {
     admit();

@@ -1,8 +1,8 @@
 //===- Scheduler.h - Chooses the tokens of the next step -------------------===//
 //
-// Continuous batching with chunked prefill. Each step is one ragged batch within a token budget: first one
-// token of every decoding sequence (their users are watching), then chunks of prompts, as many tokens as
-// ChunkBudget.h allows, half of them for the first prompt, the rest for the shortest.
+// Continuous batching with chunked prefill. Each step is one ragged batch within a token budget. It begins with
+// one token of every decoding sequence, because their users are watching. Chunks of prompts follow, with as many
+// tokens as ChunkBudget.h allows: half of them for the first prompt, the rest for the shortest ones.
 //
 //   budget 12      | A | B | C | D D D D D D D D D |      D: 9 of 40 prompt tokens
 //   next step      | A | B | C | D D D D D D D D D |
@@ -15,23 +15,22 @@
 //               +--- preempt() -----+  |
 //                    contents to the host, or recomputed later
 //
-// Admission is based on exact arithmetic of current needs: pages for the present tokens and one more, minus
-// pages found in the prefix cache, plus one page for each running sequence that may need another. If all
-// sequences fit in the worst case, none waits for pages. No sequence overtakes the first of the queue
-// (WaitingQueue.h).
+// Admission counts the pages that are needed now: pages for the sequence's tokens and one more, minus pages
+// found in the prefix cache, plus one page for each running sequence that may need another. If the worst cases of
+// all sequences fit, none waits for pages. No sequence overtakes the first of the queue (WaitingQueue.h).
 //
 // When pages run out later, the running sequence that is last in queue order is preempted. Its pages are
-// saved to the host if that is cheaper than recomputation and there is room; otherwise they are freed, and
-// full ones go to the prefix cache, where it may find them again. A sequence may also be preempted for one of
-// higher priority. The first of the running sequences is never preempted, and every step that includes prompt
-// tokens computes at least one token of it, so there is always progress, whatever the requests.
+// saved to the host if that is cheaper than recomputation and there is room. Otherwise they are freed, and the
+// full ones go to the prefix cache, where the sequence may find them again. A sequence may also be preempted for
+// one of higher priority. The first of the running sequences is never preempted, and every step with prompt tokens
+// computes at least one token of it. Therefore there is always progress, whatever the requests.
 //
 // A beam search takes its sequence slots together (SequenceOptions::slots), so that no two searches wait for
-// each other's. One of its sequences may have no token to feed until the others have theirs; if no other
-// sequence can continue, such a sequence is preempted, whatever its position.
+// each other's slots. One of its sequences may have no token to feed until the others have their rows. If no
+// other sequence can continue, such a sequence is preempted, whatever its place in the order.
 //
-// SequenceMemory manages the device memory of sequences, its location and sharing. No decision made here
-// changes an answer: keys and values depend only on the tokens.
+// SequenceMemory manages where the memory of sequences is on the device, and how they share it. No decision
+// made here changes an answer, because keys and values depend only on the tokens.
 //
 // The scheduler knows ids and positions, but neither text nor sampling:
 //
@@ -39,7 +38,7 @@
 //     executor.step(*batch);
 //     scheduler.complete();
 //     for (auto row : scheduler.rows()) ... append(row.sequence, id) or finish(row.sequence)
-//     scheduler.observe(seconds);
+//     scheduler.observe(work, seconds);
 //   }
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -60,16 +59,17 @@
 namespace ingot::runtime {
 
 struct ScheduleLimits {
-  int64_t maxBatchTokens; ///< at least the number of sequence slots: all may decode in one step
-  int64_t logitsRows;     ///< likewise
-  int64_t prefillChunk;   ///< maximum tokens of one prompt in one step
+  // Both are at least the number of sequence slots, because all slots may decode in one step.
+  int64_t maxBatchTokens;
+  int64_t logitsRows;
+  int64_t prefillChunk; ///< maximum tokens of one prompt in one step
 };
 
 struct SchedulePolicy {
   QueueOrder order = QueueOrder::Priority;
   ChunkOptions chunks;
   bool prefixCache = true;
-  int64_t sparePages = 1; ///< pages left at admission for each running sequence that may need more
+  int64_t sparePages = 1; ///< at admission, pages left for each running sequence that may need more
   double swapBytesPerSecond = 4e9;
 };
 
@@ -79,12 +79,12 @@ public:
   Scheduler(SequenceMemory &memory, const ScheduleLimits &limits, const SchedulePolicy &policy = {},
             const StepCostTable &cost = {});
 
-  /// The maximum number of KV positions that a request uses: the last new token is never fed.
+  /// Returns the maximum number of KV positions that a request uses. The last new token is never fed.
   static int64_t positionsFor(int64_t prompt, int64_t maxNew) {
     return prompt + (maxNew > 1 ? maxNew - 1 : 0);
   }
 
-  /// Reserves an id for a later sequence (fork).
+  /// Reserves an id for a sequence that fork() creates later.
   SequenceId reserveId() { return nextId++; }
   /// Queues a sequence of one or more prompt tokens. positionsFor() must fit the memory
   /// (SequenceMemory::fits).
@@ -95,35 +95,36 @@ public:
     options.everyPosition = everyPosition;
     return add(prompt, options);
   }
-  /// Creates a sequence with the same tokens and limits that continues independently. It shares everything
-  /// with the parent; a partial page is copied when one of them writes to it. If no sequence slot is free,
-  /// the child waits, and reuses what it finds in the prefix cache. The parent's last token must be known.
+  /// Creates a sequence with the same tokens and limits that continues independently. It shares all pages with
+  /// the parent, and a partial page is copied when one of them writes to it. If no sequence slot is free, the
+  /// child waits, and later reuses the pages that it finds in the prefix cache. The parent's last token must be
+  /// known to the host.
   void fork(SequenceId parent, SequenceId child);
   SequenceId fork(SequenceId parent) {
     SequenceId child = reserveId();
     fork(parent, child);
     return child;
   }
-  /// Ends a sequence in any state; its memory is freed, or cached, immediately.
+  /// Ends a sequence in any state. Its memory is freed or cached immediately.
   void finish(SequenceId id);
-  /// Appends the new token of a sequence whose last row was returned, to be fed in the next step. A token
-  /// that is so far known only to the device is `~row` (Batch.h); the next call supplies its value.
+  /// Appends the new token of a sequence whose last row was returned. The next step feeds the token. A token
+  /// that only the device knows so far is given as `~row` (Batch.h); the next call supplies its value.
   void append(SequenceId id, int32_t token);
 
   /// Sets draft tokens for a decoding sequence. Its next step includes as many of them after its last token
   /// as fit, with a row for each, and must be followed by commit(). Drafts are dropped with the next token.
   void propose(SequenceId id, std::span<const int32_t> drafts);
-  /// After complete(), for a sequence that had drafts in the step: accepts the first `accepted` of them and
-  /// rolls back the others. Call append() or finish() next, as after any step.
+  /// Accepts the first `accepted` drafts of a sequence and rolls back the others. Call it after complete() for
+  /// each sequence that had drafts in the step. Call append() or finish() next, as after any step.
   void commit(SequenceId id, int64_t accepted);
 
-  /// The next batch, or null if no sequence has tokens to feed. Valid until the next plan(). `now`: seconds
-  /// on any monotonic clock.
+  /// Returns the next batch, or null if no sequence has tokens to feed. The batch is valid until the next plan().
+  /// `now`: seconds on any monotonic clock.
   const BatchView *plan(double now = 0);
   /// Marks the planned tokens as computed, except those of sequences with drafts. Call it after the step has
   /// begun, before append() and finish().
   void complete();
-  /// Records the duration of a step with this work (the value of work() when it was planned).
+  /// Records the duration of a step. `work`: the value of work() when the step was planned.
   void observe(const StepWork &work, double seconds) { cost.observe(work, seconds); }
   const StepWork &work() const { return planWork; }
   const StepCost &stepCost() const { return cost; }
@@ -132,19 +133,19 @@ public:
     SequenceId sequence;
     int64_t position; ///< position of the token that produced the row's logits
   };
-  /// Owner of each logits row of the batch, in order.
+  /// Returns the owner of each logits row of the batch, in order.
   std::span<const Row> rows() const { return rowOwners; }
 
   struct Share {
     SequenceId sequence;
     int64_t tokens;
   };
-  /// The tokens of each sequence in the batch, including drafts.
+  /// Returns the number of tokens of each sequence in the batch, including drafts.
   std::span<const Share> shares() const { return planned; }
 
-  /// Prompt tokens of the sequence found in the prefix cache.
+  /// Returns the number of prompt tokens of the sequence that the prefix cache had.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
-  /// Computed tokens of the sequence, without those of the planned step.
+  /// Returns the number of computed tokens of the sequence, without those of the planned step.
   int64_t computedTokens(SequenceId id) const { return sequences.at(id)->computed(); }
   int64_t running() const { return int64_t(active.size()); }
   int64_t queued() const { return queue.size(); }
@@ -183,7 +184,7 @@ private:
   int64_t nextOrder = 0;
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences;
   WaitingQueue queue;
-  std::vector<Sequence *> active; ///< in order of precedence: the last is preempted first
+  std::vector<Sequence *> active; ///< running sequences in queue order; the last is preempted first
   int64_t reservedSlots = 0;      ///< reserved for further sequences of running groups
   ScheduleStats counts;
   std::vector<const SequenceAllocation *> victims; ///< scratch list for one request
@@ -196,7 +197,7 @@ private:
   std::vector<Share> planned;
   std::vector<StateSpan> spans;
   std::vector<StateWrite> snapshotWrites;
-  std::vector<Sequence *> prompts; ///< in the order in which they get their part of a step
+  std::vector<Sequence *> prompts; ///< sequences in the order in which they get prompt tokens
 };
 
 } // namespace ingot::runtime

@@ -14,12 +14,12 @@ using SequenceId = int64_t;
 
 /// The parameters of a sequence.
 struct SequenceOptions {
-  int64_t maxNew = 0;         ///< it grows by at most this many tokens
+  int64_t maxNew = 0;         ///< maximum number of tokens by which the sequence grows
   bool everyPosition = false; ///< a logits row for each prompt token instead of only the last
-  /// Maximum number of sequence slots that it and its forks use at once: beams, candidates. It is admitted when
-  /// that many are free, and they stay reserved while any of its sequences runs.
+  /// Maximum number of sequence slots that the sequence and its forks (beams, candidates) use at once. It is
+  /// admitted when that many are free, and they stay reserved while it or a fork runs.
   int64_t slots = 1;
-  int32_t priority = 0;    ///< lower goes first
+  int32_t priority = 0;    ///< a lower number goes first
   int64_t user = 0;        ///< the user whose share is charged (QueueOrder::Fair)
   bool cachePrefix = true; ///< uses cached pages of others, and leaves its own in the cache
   uint64_t cacheSalt = 0;  ///< shares pages only under the same salt
@@ -36,32 +36,33 @@ struct SequenceGroup {
 };
 
 struct Sequence {
-  /// Queued: in the waiting queue. Running: has a sequence slot. Held: has no slot, and no token to feed.
+  /// Queued: the sequence is in the waiting queue. Running: it has a sequence slot. Held: it has neither a slot
+  /// nor a token to feed.
   enum class State : uint8_t { Queued, Running, Held };
 
   SequenceId id;
   SequenceOptions options;
-  int64_t order;               ///< of arrival; forks inherit their parent's
+  int64_t order;               ///< number by arrival; forks inherit their parent's
   std::vector<int32_t> tokens; ///< reserved for the maximum length
   int64_t prompt;
-  int64_t positions;       ///< in the worst case
-  SequenceAllocation held; ///< its sequence allocation on the device or the host
+  int64_t positions;       ///< number of positions that it needs in the worst case
+  SequenceAllocation held; ///< its memory on the device or the host
   int64_t inStep = 0;
   std::vector<int32_t> drafts; ///< speculative tokens after the last token; dropped when it changes
   int64_t uncertain = 0;       ///< number of drafts in the step that has begun, until commit()
-  /// Tokens that are computed as a prompt: all those present at admission.
+  /// Number of tokens that are computed as a prompt: all those that it has at admission.
   int64_t goal = 0;
   int64_t cachedTokens = 0;
   int64_t rowsGiven = 0;                ///< prompt tokens whose row was returned (everyPosition)
   std::shared_ptr<SequenceGroup> group; ///< null: it uses a single slot
   State state = State::Queued;
-  bool admitted = false; ///< at least once
+  bool admitted = false; ///< it has been admitted at least once
 
-  /// Number of computed tokens.
+  /// Returns the number of computed tokens.
   int64_t computed() const { return held.positions; }
   int64_t pending() const { return int64_t(tokens.size()) - computed(); }
   bool decoding() const { return computed() >= goal; }
-  /// Whether prompt tokens still lack their row: until then the sequence is neither preempted nor forked.
+  /// Returns whether some prompt tokens have no row yet. Meanwhile the sequence is neither preempted nor forked.
   bool wantsRows() const { return options.everyPosition && rowsGiven < prompt; }
 };
 

@@ -37,7 +37,7 @@ static size_t classOf(int64_t tokens) {
 
 double StepCost::predict(const StepWork &work) const {
   double at = std::log2(double(std::max<int64_t>(work.tokens, 1)));
-  // The nearest measured classes on both sides; the middle of class c is at c + 0.5.
+  // Find the nearest measured classes on both sides. The middle of class c is at c + 0.5.
   const Class *left = nullptr, *right = nullptr;
   double leftAt = 0, rightAt = 0;
   for (size_t c = 0; c < classes.size(); ++c) {

@@ -1,12 +1,12 @@
 //===- StepCost.h - Predicts the time of a step ----------------------------===//
 //
-// A table predicts the time for this engine, if the engine has costs (EngineCost.h); measured steps correct
-// the table:
+// A table predicts the time of a step for this engine, if the engine has costs (EngineCost.h). Measured steps
+// correct the table:
 //
 //   predict(work) = table(work) * ratio(tokens)
 //
-//   ratio    1.4 |        x       the median of recent measured / table for steps of a similar
-//            1.2 |  x        x    number of tokens (a class per power of two); linear in
+//   ratio    1.4 |        x       median of measured / table over recent steps with a similar
+//            1.2 |  x        x    number of tokens (one class per power of two); linear in
 //            1.0 +--+-----+--+--  log2(tokens) between the measured classes
 //                   1    32  256
 //
@@ -27,10 +27,9 @@ struct StepWork {
   int64_t tokens = 0;
   int64_t rows = 0;      ///< logits rows
   int64_t positions = 0; ///< pairs of a token and a position that it attends to
-  int64_t reads = 0;     ///< positions whose KV is read, counted once however many tokens attend to
-                         ///< them
+  int64_t reads = 0;     ///< positions whose KV is read; each counts once per sequence and step
 
-  /// The work of `count` tokens of one sequence, starting at position `first`.
+  /// Returns the work of `count` tokens of one sequence, starting at position `first`.
   static StepWork chunk(int64_t first, int64_t count, int64_t rows = 0) {
     return {count, rows, count * first + count * (count + 1) / 2, first + count};
   }
@@ -46,15 +45,15 @@ struct StepCostTable {
     int64_t tokens;
     double seconds;
   };
-  /// Ascending in tokens; linear in between, and extrapolated through the last two.
+  /// Points in ascending order of tokens. Times are linear between them, and extrapolated through the last two.
   std::vector<Point> points;
-  double perRow = 0;      ///< additional seconds
-  double perPosition = 0; ///< likewise
-  double perRead = 0;     ///< likewise
+  double perRow = 0;      ///< additional seconds of each row
+  double perPosition = 0; ///< additional seconds of each of StepWork::positions
+  double perRead = 0;     ///< additional seconds of each of StepWork::reads
 
   double seconds(const StepWork &work) const;
-  /// The table if nothing is known: until steps are measured, only the ratios of its predictions are
-  /// meaningful.
+  /// Returns the table for unknown costs. Until steps are measured, only the ratios of its predictions mean
+  /// something.
   static StepCostTable unknown();
 };
 
@@ -73,7 +72,7 @@ private:
   struct Class {
     std::array<double, kKept> last{}; ///< log(measured / table)
     size_t count = 0;                 ///< total number of measurements
-    double ratio = 0;                 ///< their median
+    double ratio = 0;                 ///< median of `last`
   };
 
   StepCostTable own;

@@ -54,8 +54,8 @@ void WaitingQueue::remove(Sequence *sequence) {
   --waiting;
   waitingTokens -= sequence->prompt;
   assert(waiting >= 0 && waitingTokens >= 0 && "more was removed than there was");
-  // As in running(), but with a higher threshold: a sequence being admitted also passes here, and its user's
-  // account should be kept.
+  // Drop accounts as running() does, but with a higher threshold. A sequence that is being admitted is removed as
+  // well, and its user's account should be kept.
   if (order == QueueOrder::Fair && own.runs == 0 && own.waiting.empty() && byUser.size() > 4096)
     byUser.erase(userOf(*sequence));
 }
@@ -95,8 +95,7 @@ void WaitingQueue::running(int64_t id, int change) {
   User &own = user(id);
   own.runs += change;
   assert(own.runs >= 0 && "more of the user's sequences have ended than have run");
-  // Accounts of users who do not return are not kept: a user who returns starts at the minimum, so the
-  // account can be dropped.
+  // A user who returns starts at the minimum, so the account of a user without sequences can be dropped.
   if (own.runs == 0 && own.waiting.empty() && byUser.size() > 1024)
     byUser.erase(id);
 }

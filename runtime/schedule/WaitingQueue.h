@@ -9,7 +9,7 @@
 //              who returns after a pause starts at the minimum of the present users, so that
 //              credit does not accumulate.
 //
-// A preempted sequence precedes those of the same priority that have not run.
+// A preempted sequence precedes sequences of the same priority that have not run yet.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -34,14 +34,14 @@ public:
   int64_t size() const { return waiting; }
   int64_t tokens() const { return waitingTokens; } ///< prompt tokens
 
-  /// Charges computed tokens to the user; those of answers count twice.
+  /// Charges computed tokens to the user. Tokens of answers count twice.
   void serve(int64_t user, double weight);
-  /// The number of the user's running sequences changes by `change` (+1 or -1).
+  /// Changes the number of the user's running sequences by `change` (+1 or -1).
   void running(int64_t user, int change);
 
-  /// Whether a precedes b: in the queue for the same user, and among running sequences.
+  /// Returns whether a precedes b, both in the queue of one user and among running sequences.
   bool before(const Sequence &a, const Sequence &b) const;
-  /// Whether running sequence a should be served before b, by the same order as front() for waiting ones.
+  /// Returns whether running sequence a should be served before b. The order is that of front() for waiting ones.
   bool sooner(const Sequence &a, const Sequence &b) const;
   int32_t priorityOf(const Sequence &s) const {
     return order == QueueOrder::Arrival ? 0 : s.options.priority;

@@ -15,15 +15,15 @@ namespace {
 
 constexpr double kLook = 1; ///< interval in seconds of load checks (FleetScaling)
 
-/// In the order of events at equal times.
+/// Kinds of events, in the order in which they happen at equal times.
 enum class What : uint8_t { StepEnd, Fail, Ready, Look, Ended, Arrive, Deliver, StepBegin };
 
 struct Event {
   double time;
   What what;
-  uint64_t number; ///< ties: in order of creation
+  uint64_t number; ///< order of creation, which decides ties
   size_t replica = 0;
-  uint64_t life = 0; ///< life of the replica, which may have failed meanwhile
+  uint64_t life = 0; ///< the replica's life at creation; the replica may have failed since
   size_t request = 0;
 
   bool operator>(const Event &other) const {
@@ -33,7 +33,7 @@ struct Event {
   }
 };
 
-/// Adds the counters of all lives.
+/// Adds the counters of another life to `all`.
 void sum(ScheduleStats &all, const ScheduleStats &more) {
   all.steps += more.steps;
   all.promptTokens += more.promptTokens;
@@ -57,11 +57,11 @@ private:
   struct Replica {
     State state = State::Off;
     uint64_t life = 0;
-    std::unique_ptr<SimulatedReplica> service; ///< of the current life; null: none yet
+    std::unique_ptr<SimulatedReplica> service; ///< the current life's; null before the first life
     bool stepping = false, woken = false;
     std::deque<size_t> inbox; ///< requests that arrived during a step
     double paidFrom = 0;
-    PoolTime time; ///< of earlier lives
+    PoolTime time; ///< sum over earlier lives
     ScheduleStats stats;
     int64_t requests = 0;
   };
@@ -98,15 +98,15 @@ private:
   Router router;
   std::vector<Replica> replicas;
   std::vector<double> arrivals, reached;           ///< arrival time of each request, and the time
-                                                   ///< it reached its replica
-  std::vector<std::vector<size_t>> followers;      ///< of each request; empty: no request follows
-                                                   ///< another
+                                                   ///< when it reached its replica
+  std::vector<std::vector<size_t>> followers;      ///< requests that follow each request; empty if
+                                                   ///< no request follows another
   std::map<int64_t, std::deque<size_t>> waitingOf; ///< by user; only in a closed loop
   std::deque<size_t> homeless;                     ///< requests that no replica accepts
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   uint64_t pushed = 0;
-  std::vector<int32_t> prompt; ///< of the request being sent
+  std::vector<int32_t> prompt; ///< ids of the request that is being sent
   double now = 0;
   size_t next = 0;   ///< index of the next request that follows no other
   size_t toCome = 0; ///< number of unfinished requests
@@ -137,8 +137,8 @@ void Fleet::arriveNext() {
   if (next < requests.size())
     push(requests[next].arrival, What::Arrive, 0, next);
   else if (followers.empty())
-    tally.fairnessCounts = false; // all have arrived; with conversations, fairness counts until the
-                                  // end
+    // All requests have arrived. With conversations, fairness counts until the end.
+    tally.fairnessCounts = false;
 }
 
 void Fleet::beginClosed() {
@@ -151,7 +151,8 @@ void Fleet::beginClosed() {
   }
 }
 
-/// Without a network delay, an answered client sends its next request before any other is answered.
+/// Sends a request at time `when`. If that is now, it arrives at once: without a network delay, an answered client
+/// sends its next request before any other client is answered.
 void Fleet::submit(size_t request, double when) {
   if (when <= now)
     arrive(request);
@@ -222,7 +223,7 @@ void Fleet::stepEnd(size_t index) {
   wake(index);
 }
 
-/// The replica has answered the request; router and client learn of it when the last id arrives.
+/// Called when the replica has answered the request. Router and client notice when the last id reaches them.
 void Fleet::ended(size_t request, size_t at) {
   sums.router += setup.routerToken * double(requests[request].outputTokens);
   if (const double way = setup.network + setup.routerToken; way > 0)
@@ -251,7 +252,7 @@ void Fleet::goOn(size_t request) {
   submit(one, now);
 }
 
-/// Takes a replica from Off to Up, through Starting if that takes time.
+/// Takes a replica from Off to Up, through Starting if the start takes time.
 void Fleet::start(size_t index, double seconds) {
   Replica &replica = replicas[index];
   replica.paidFrom = now;
@@ -373,7 +374,7 @@ void Fleet::look() {
 void Fleet::happen(const Event &event) {
   const size_t replica = event.replica;
   if (event.life != replicas[replica].life) {
-    // The replica has ended: its connection is refused or breaks, so the router learns of it at once.
+    // The replica's life has ended. Its connection is refused or breaks, so the router notices at once.
     if (event.what == What::Deliver) {
       ++sums.resent;
       router.ended(replica);

@@ -3,8 +3,8 @@
 //   add() --> [ Scheduler + SequenceMemory ] --begin(now)--> seconds of the step
 //               the real ones                --end(now)----> ids, answered requests
 //
-// The owner of the clock calls begin and end of steps: a loop if there is one replica (Simulator.h), events
-// if there are many (Fleet.h).
+// The owner of the clock calls begin() and end() for each step. With one replica, that is a loop (Simulator.h);
+// with many, the events of a fleet (Fleet.h).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -23,12 +23,12 @@ struct SimulationSetup {
   int64_t pages = 0, rows = 32, context = 4096;
   ScheduleLimits limits{512, 32, 512};
   SchedulePolicy policy;
-  StepCostTable cost;     ///< costs used for the clock, and given to the scheduler
-  double costFactor = 1;  ///< factor on the costs given to the scheduler, which must find out the
-                          ///< true ones
+  StepCostTable cost;     ///< costs that drive the clock
+  double costFactor = 1;  ///< the scheduler gets `cost` times this factor, and must learn the true
+                          ///< costs
   uint64_t pageBytes = 0; ///< bytes of a KV page, for swaps
   uint64_t swapBytes = 0;
-  bool closed = false;  ///< each user's next request arrives when the previous one was answered
+  bool closed = false;  ///< each user's next request arrives when the previous one is answered
   double ttftLimit = 0; ///< seconds; goodput counts requests within both limits; 0: no limit
   double itlLimit = 0;  ///< limit on a request's mean time between ids
 };
@@ -48,7 +48,7 @@ public:
   SimulatedReplica(const std::vector<SimulatedRequest> &requests, const SimulationSetup &setup,
                    Tally &tally, double delay = 0);
 
-  /// Adds a request at time `now`; its client sent it at `arrival`.
+  /// Adds a request at time `now`. Its client sent it at `arrival`.
   void add(size_t request, double arrival, double now);
   /// Starts a step at `now` and returns its seconds; nullopt if there is no work.
   std::optional<double> begin(double now);
@@ -66,7 +66,7 @@ public:
   const PoolTime &poolTime() const { return time; }
 
 private:
-  /// Pages have no contents here, but moving them takes time.
+  /// Simulated pages have no contents, but moving them takes time.
   class CountingMover final : public PageMover {
   public:
     explicit CountingMover(uint64_t bytes) : bytes(bytes) {}
@@ -80,7 +80,7 @@ private:
   struct Running {
     size_t request;
     RequestTimes times;
-    double *served; ///< the account of its user
+    double *served; ///< the service that its user has received (Tally::served)
     bool there = true;
   };
 
@@ -91,12 +91,12 @@ private:
   Tally &tally;
   double delay;
   CountingMover mover;
-  std::unique_ptr<std::byte[]> swapMemory; ///< never touched: uses only address space
+  std::unique_ptr<std::byte[]> swapMemory; ///< never touched, so it uses only address space
   SequenceMemory memory;
   Scheduler scheduler;
 
-  std::vector<Running> running; ///< indexed by SequenceId, which ascend from 0
-  StepWork work;                ///< of the current step
+  std::vector<Running> running; ///< indexed by SequenceId; ids ascend from 0
+  StepWork work;                ///< work of the current step
   double computing = 0, whole = 0;
   std::vector<Scheduler::Row> rows;
   std::vector<int32_t> prompt;

@@ -14,7 +14,7 @@ void SentBlocks::remember(std::span<const uint64_t> chain) {
       order.splice(order.begin(), order, found->second);
       continue;
     }
-    if (order.size() == most) { // reuses the evicted entry
+    if (order.size() == most) { // reuse the evicted entry
       places.erase(order.back());
       order.splice(order.begin(), order, std::prev(order.end()));
       order.front() = chain[i];
@@ -56,7 +56,7 @@ int64_t Router::least() const {
   return int64_t(best);
 }
 
-/// A uniform number in [0, bound), independent of the library.
+/// Returns a uniform number in [0, bound) that does not depend on the standard library.
 uint64_t Router::drawBelow(uint64_t bound) {
   return uint64_t((static_cast<unsigned __int128>(bits()) * bound) >> 64);
 }
@@ -71,7 +71,7 @@ void Router::hashBlocks(std::span<const int32_t> prompt) {
   }
 }
 
-/// The replica with the longest match among those with a load of at most `most`; -1: none has the first
+/// Returns the replica with the longest match among those with a load of at most `most`; -1 if none has the first
 /// block.
 int64_t Router::longestMatch(double most) const {
   int64_t best = -1;

@@ -1,11 +1,11 @@
 //===- Router.h - Chooses the replica for a request ------------------------===//
 //
 // Implements the policies of routers in front of replicas, with the information that such a router has: the
-// requests it sent to each replica, those that have ended, and the beginnings of prompts. Page names are
-// private to each process, so it stores prefixes by hashes of its own:
+// requests that it has sent to each replica, those that have ended, and the beginnings of prompts. Page names are
+// private to each process, so the router stores prefixes by hashes of its own:
 //
-//   prompt  [ 16 ids | 16 ids | 16 ids | rest ]     block k's hash covers all before it
-//              h0       h1       h2
+//   prompt  [ 16 ids | 16 ids | 16 ids | rest ]     the hash of a block covers all blocks before
+//              h0       h1       h2                 it
 //   sent    replica 0: h0 h1      replica 1: h0 h1 h2       bounded per replica; the block sent
 //                                 ^ longest match           longest ago is evicted first
 //
@@ -13,12 +13,12 @@
 //
 //   least load * loadFactor + loadSlack
 //
-// since queueing costs more than a prefix. Of the other replicas, the one with the longest match gets the
-// request; without a match, the least loaded does. A request that sends the first blocks of a prompt sends
-// the later ones at the same time or not at all, and blocks are stored last to first; a replica that has
-// block k therefore has all blocks before it.
+// since queueing costs more than a prefix saves. Of the other replicas, the one with the longest match gets the
+// request. Without a match, the least loaded one does. The blocks of a prompt are stored together, last to first,
+// so that the last is evicted first. A replica that has block k therefore has all blocks before it.
 //
-// Ties go to the replica that was chosen least recently: the spread of round-robin, without randomness.
+// Ties go to the replica that was chosen least recently. This spreads requests like round-robin, without
+// randomness.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -37,7 +37,7 @@ enum class RoutePolicy : uint8_t {
   Random,
   RoundRobin,
   Least,      ///< fewest unfinished requests
-  TwoChoices, ///< the less loaded of two at random
+  TwoChoices, ///< the less loaded of two random replicas
   Prefix,
   Session, ///< a conversation stays on its replica; rendezvous hashing (Thaler and Ravishankar
            ///< 1998)
@@ -46,7 +46,7 @@ enum class RoutePolicy : uint8_t {
 struct RouterOptions {
   RoutePolicy policy = RoutePolicy::Least;
   int64_t blockTokens = 16;
-  int64_t blocks = 32768; ///< number stored for each replica
+  int64_t blocks = 32768; ///< number of blocks stored for each replica
   double loadFactor = 1.25, loadSlack = 4;
   uint64_t seed = 1;
 };
@@ -72,16 +72,16 @@ class Router {
 public:
   Router(const RouterOptions &options, size_t replicas);
 
-  /// Whether prompts are used: if not, they may be empty.
+  /// Returns whether the policy uses prompts. If not, they may be empty.
   bool readsPrompts() const { return options.policy == RoutePolicy::Prefix; }
 
   /// Chooses a replica and counts the request as sent; -1 if no replica accepts requests.
   int64_t send(std::span<const int32_t> prompt, int64_t session);
-  /// A request that was sent to `replica` has ended, successfully or not.
+  /// Called when a request that was sent to `replica` has ended, successfully or not.
   void ended(size_t replica) { --replicas[replica].load; }
   /// Sets whether the replica accepts requests. Initially none does.
   void take(size_t replica, bool takes) { replicas[replica].takes = takes; }
-  /// The replica restarts with an empty cache.
+  /// Called when the replica restarts with an empty cache.
   void forget(size_t replica) { replicas[replica].sent.clear(); }
 
   int64_t load(size_t replica) const { return replicas[replica].load; }
@@ -89,7 +89,7 @@ public:
 private:
   struct Replica {
     int64_t load = 0;
-    uint64_t chosen = 0; ///< when it was last chosen
+    uint64_t chosen = 0; ///< value of `sends` when it was last chosen
     bool takes = false;
     SentBlocks sent;
   };
@@ -106,7 +106,7 @@ private:
   std::mt19937_64 bits;
   PrefixHasher hasher;
   uint64_t sends = 0;
-  std::vector<uint64_t> chain; ///< of the prompt being sent
+  std::vector<uint64_t> chain; ///< block hashes of the prompt that is being sent
   std::vector<size_t> able;    ///< replicas that accept requests
 };
 

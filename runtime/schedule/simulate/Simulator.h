@@ -3,9 +3,9 @@
 //   requests --> [ Scheduler + SequenceMemory ] --batch--> clock += cost of the batch --> ids, times
 //                 the real ones                    (StepCostTable: nothing is computed)
 //
-// Ids are generated and time is simulated; everything else is the code of a real service. Policies can thus
-// be compared in seconds instead of hours of work, and two runs with one seed give the same figures. Fleet.h
-// runs many of these behind a router.
+// Ids are generated and time is simulated. Everything else is the code of a real service. Policies can thus be
+// compared in seconds instead of hours, and two runs with one seed give the same figures. Fleet.h runs many
+// replicas behind a router.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace ingot::runtime {
 
-/// Every request must fit the pool and the context (SequenceMemory::fits). Requests are in ascending order of
-/// arrival, and none follows another (SimulatedRequest::follows).
+/// Simulates requests on one replica. Every request must fit the pool and the context (SequenceMemory::fits).
+/// Requests are in ascending order of arrival, and none follows another (SimulatedRequest::follows).
 SimulationResult simulate(const std::vector<SimulatedRequest> &requests,
                           const SimulationSetup &setup);
 

@@ -9,7 +9,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Uses selection instead of sorting: there are about as many times between ids as ids.
+/// Returns percentiles by selection instead of sorting, because there is a time for nearly every id.
 Percentiles percentilesOf(std::vector<double> values) {
   if (values.empty())
     return {};

@@ -1,6 +1,6 @@
 //===- Tally.h - Metrics seen by clients of a simulation -------------------===//
 //
-// There is one for a whole simulation, whatever the number of replicas.
+// A simulation has one Tally, whatever the number of replicas.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,20 +18,20 @@ struct Percentiles {
 };
 
 struct SimulationResult {
-  int64_t requests = 0, outputTokens = 0; ///< of answered requests
+  int64_t requests = 0, outputTokens = 0; ///< answered requests, and their ids
   double seconds = 0;
   double requestsPerSecond = 0, tokensPerSecond = 0;
   int64_t good = 0;                ///< requests within the limits
-  double goodput = 0;              ///< such requests per second
+  double goodput = 0;              ///< requests within the limits per second
   Percentiles ttft, itl;           ///< seconds; ITL over all pairs of ids
-  Percentiles tpot, e2e;           ///< per request: mean time between ids, arrival to last id
+  Percentiles tpot, e2e;           ///< of each request: mean time between ids, arrival to last id
   Percentiles shortTtft, longTtft; ///< by request class (SimulatedRequest::isLong)
   double longestWait = 0;          ///< seconds from arrival to the first step
-  /// Jain's index over the service of users (prompt tokens plus twice the ids) until the last arrival or, in
-  /// a closed loop, until the first user has no requests left. 1: all equal.
+  /// Jain's index over the service that users received (prompt tokens plus twice the ids) until the last arrival
+  /// or, in a closed loop, until the first user has no requests left. 1: all users received the same.
   double fairness = 1;
-  double waste = 0;   ///< empty slots in held pages / slots held; mean over time
-  double poolUse = 0; ///< pages held / pages; mean over time
+  double waste = 0;   ///< empty positions in held pages / all positions in them; mean over time
+  double poolUse = 0; ///< pages held / all pages; mean over time
   ScheduleStats stats;
 };
 
@@ -45,7 +45,7 @@ class Tally {
 public:
   Tally(double ttftLimit, double itlLimit) : ttftLimit(ttftLimit), itlLimit(itlLimit) {}
 
-  /// The service that the user has received so far; the reference stays valid.
+  /// Returns the service that the user has received so far. The reference stays valid.
   double &served(int64_t user) { return servedOf.try_emplace(user, 0).first->second; }
   bool fairnessCounts = true;
 
@@ -53,7 +53,7 @@ public:
   void id(const SimulatedRequest &request, RequestTimes &own, double now);
   void end(const RequestTimes &own);
 
-  /// Fills in everything except the replicas' figures: waste, poolUse, stats.
+  /// Returns all results except `waste`, `poolUse` and `stats`, which are figures of the replicas.
   SimulationResult result(double seconds);
 
 private:

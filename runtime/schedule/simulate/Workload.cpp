@@ -12,18 +12,19 @@ namespace ingot::runtime {
 
 namespace {
 
-/// The standard library's distributions differ between implementations; its generator does not.
+/// Random numbers. The distributions of standard libraries differ between implementations, so only their generator
+/// is used.
 class Random {
 public:
   explicit Random(uint64_t seed) : bits(seed) {}
 
-  /// In (0, 1).
+  /// Returns a number in (0, 1).
   double uniform() { return (double(bits() >> 11) + 0.5) * 0x1p-53; }
   double exponential() { return -std::log(uniform()); }
   double normal() {
     return std::sqrt(2 * exponential()) * std::cos(2 * 3.14159265358979323846 * uniform());
   }
-  /// Mean `shape`. Marsaglia and Tsang 2000.
+  /// Returns a gamma-distributed number with mean `shape` (Marsaglia and Tsang 2000).
   double gamma(double shape) {
     if (shape < 1)
       return gamma(shape + 1) * std::pow(uniform(), 1 / shape);
@@ -34,11 +35,11 @@ public:
         return d * v;
     }
   }
-  /// At least 1, with that mean.
+  /// Returns a geometrically distributed number with that mean, at least 1.
   int64_t geometric(double mean) {
     return mean > 1 ? 1 + int64_t(std::log(uniform()) / std::log(1 - 1 / mean)) : 1;
   }
-  /// Log-normal with that mean, at least 1.
+  /// Returns a log-normally distributed length with that mean, at least 1.
   int64_t length(double mean, double spread) {
     double value = mean * std::exp(spread * normal() - spread * spread / 2);
     return std::max<int64_t>(1, std::llround(std::min(value, 1e9)));
@@ -111,15 +112,15 @@ private:
     requests.push_back(one);
   }
 
-  /// The number of requests that have arrived by `now`, at their earliest times.
+  /// Returns the number of requests that have arrived by `now`, if each arrives at its earliest time.
   int64_t arrivedBy(double now) {
     for (; !times.empty() && times.top() <= now; times.pop())
       ++arrived;
     return arrived;
   }
 
-  /// The first `count` arrivals, so that the load ends for all at the same time instead of with the last turn
-  /// of the longest conversation.
+  /// Returns the first `count` arrivals. The load then ends for all users at the same time, instead of with the last
+  /// turn of the longest conversation.
   std::vector<SimulatedRequest> firstOf(int64_t count) const {
     std::vector<std::pair<double, size_t>> order; // ties keep their order
     for (const SimulatedRequest &one : requests)
@@ -157,8 +158,8 @@ private:
   Random random;
   std::optional<Zipf> popular;
   std::vector<SimulatedRequest> requests;
-  std::priority_queue<double, std::vector<double>, std::greater<>> times; ///< of requests that are
-                                                                          ///< still to arrive
+  /// Arrival times of the requests that have not arrived yet.
+  std::priority_queue<double, std::vector<double>, std::greater<>> times;
   size_t counted = 0;
   int64_t arrived = 0;
 };
