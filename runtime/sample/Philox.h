@@ -1,9 +1,9 @@
 //===- Philox.h - Counter-based random numbers ----------------------------===//
 //
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four 32-bit words
-// that are a pure function of a 128-bit counter and a 64-bit key. Sampling keys it by (seed, choice index,
-// absolute position), so the number drawn for a token does not depend on earlier draws in this request or any
-// other: preemption, batching and restarts cannot shift it.
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) yields four 32-bit words
+// that are a pure function of a 128-bit counter and a 64-bit key. Sampling forms counter and key from seed, choice
+// index and absolute position. The number drawn for a token therefore does not depend on earlier draws of any
+// request, and preemption, batching and restarts do not change it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -24,7 +24,7 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-/// Uniform in 0 … 2^64 - 1, for the token at `position`.
+/// Returns a uniform number in 0 … 2^64 - 1, for the token at `position`.
 constexpr uint64_t randomFor(uint64_t seed, uint32_t choice, uint64_t position) {
   std::array<uint32_t, 4> words =
       philox4x32({uint32_t(position), uint32_t(position >> 32), choice, 0},

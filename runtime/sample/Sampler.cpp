@@ -21,10 +21,10 @@ constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 /// Top-p tries prefixes of 64, 1024 and this size before it sorts everything.
 constexpr size_t kLargestPrefix = 16384;
 
-/// Above this count a heap is slower than a selection over everything.
+/// Above this count, a heap is slower than a selection over all ids.
 constexpr size_t kHeapLimit = 4096;
 
-/// The smallest and largest number of panel groups that bound the k-th largest logit.
+/// The smaller and the larger number of panel groups. Their maxima bound the k-th largest logit (Sampler.h).
 constexpr size_t kFewestGroups = 64, kMostGroups = 1024;
 
 /// Maps a random number to a number below `total`.
@@ -32,7 +32,7 @@ uint64_t targetOf(uint64_t random, uint64_t total) {
   return uint64_t((unsigned __int128)(random)*total >> 64);
 }
 
-/// The weight of a fraction `share` < 1 of `total`.
+/// Returns a fraction of `total`; `share` < 1.
 uint64_t shareOf(float share, uint64_t total) { return uint64_t(double(share) * double(total)); }
 
 bool isAllowed(std::span<const uint32_t> allowed, int32_t id) {
@@ -63,7 +63,7 @@ void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::sp
 } // namespace
 
 int32_t argmax(std::span<const float> logits) {
-  // Finds the largest value first (no index to carry), then the first block that has it.
+  // Find the largest value first, which needs no index, and then the first block that has it.
   constexpr size_t kBlock = 64;
   float largest = largestOf(logits);
   size_t id = 0;
@@ -77,7 +77,7 @@ int32_t argmax(std::span<const float> logits) {
   for (; id < logits.size(); ++id)
     if (logits[id] == largest)
       return int32_t(id);
-  return 0; // all are NaN
+  return 0; // all logits are NaN
 }
 
 bool Sampler::ranksBefore(const Candidate &a, const Candidate &b) {
@@ -102,7 +102,7 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
     id = firstAllowed(allowed);
   assert(id >= 0 && size_t(id) < vocab && "an id outside the vocabulary is allowed");
   float largest = scores[id];
-  // If the largest logit is infinite, there are no finite weights: its id is the answer.
+  // If the largest logit is infinite, there are no finite weights, and its id is the result.
   if (!params.greedy() && std::isfinite(largest)) {
     const RowSampling how = rowSampling(params);
     uint64_t random = randomFor(how.seed, how.choice, position);
@@ -159,7 +159,7 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
   return adjusted.get();
 }
 
-/// Same result as argmax.
+/// Returns the same id as argmax, and uses the maxima if there are any.
 int32_t Sampler::best(const float *logits) const {
   if (!maxima)
     return argmax({logits, vocab});
@@ -169,10 +169,10 @@ int32_t Sampler::best(const float *logits) const {
   for (size_t id = first; id < std::min(first + kPanelRows, vocab); ++id)
     if (logits[id] == maxima[panel])
       return int32_t(id);
-  return argmax({logits, vocab}); // only NaN and -inf
+  return argmax({logits, vocab}); // there are only NaN and -inf
 }
 
-/// See Sampler.h; returns false if the maxima do not determine the result.
+/// Sets candidates with the panels' maxima (Sampler.h). Returns false if these do not determine the result.
 bool Sampler::selectFromMaxima(const float *logits, size_t count) {
   size_t panels = (vocab + kPanelRows - 1) / kPanelRows;
   const size_t size = count <= kFewestGroups ? kFewestGroups : kMostGroups;
@@ -205,7 +205,7 @@ bool Sampler::selectFromMaxima(const float *logits, size_t count) {
   return true;
 }
 
-/// Sets candidates to the `count` best, best first.
+/// Sets candidates to the `count` largest logits, largest first.
 void Sampler::selectTop(const float *logits, size_t count) {
   assert(count >= 1 && "there is no worst of no candidates");
   if (selectFromMaxima(logits, count))
@@ -253,13 +253,13 @@ int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampli
   return int32_t(id);
 }
 
-/// Sets candidates to the prefix that top-k and top-p leave, best first, with weights.
+/// Sets candidates to the ids that top-k and top-p leave, largest logit first, with weights.
 void Sampler::keepNucleus(const float *logits, float largest, const RowSampling &how) {
   bool limited = how.topK > 0 && size_t(how.topK) < vocab;
   bool nucleus = how.topP < 1.0f;
   size_t most = limited ? size_t(how.topK) : vocab;
 
-  // The mass to which top-p applies: everything that top-k leaves.
+  // Top-p applies to the mass of all ids that top-k leaves.
   uint64_t total = 0;
   if (nucleus && !limited) {
     drawWeights({logits, vocab}, largest, how.scale, kLeastExponent, weights.get());
@@ -298,7 +298,7 @@ void Sampler::keepTypical(float largest, const RowSampling &how, float share) {
   for (const Candidate &candidate : candidates)
     total += candidate.weight;
   assert(total > 0 && "the largest logit has a weight");
-  // The entropy of the remaining candidates, and the surprise of each relative to it.
+  // Compute the entropy of the remaining candidates, and for each the distance of its surprise to it.
   const double logTotal = logPositive(double(total) * kWeightUnit);
   auto surprise = [&](const Candidate &candidate) {
     return logTotal - (double(candidate.logit) - largest) * how.scale;

@@ -1,24 +1,24 @@
 //===- Sampler.h - From a row of logits to a token id ---------------------===//
 //
 // SamplingParams.h defines the order and meaning of the filters. The drawn id is a pure function of (logits,
-// params, history, position): weights are integers, so sums do not depend on their order (Softmax.h), ties go
-// to the lower id, and the random number is Philox's for (seed, choice, position). GPUs draw the same ids
+// params, history, position). Weights are integers, so sums do not depend on their order (Softmax.h). Ties go to
+// the lower id, and the random number is Philox's for (seed, choice, position). GPUs draw the same ids
 // (codegen/cuda/device/draw.cuh). All memory is allocated in the constructor.
 //
 // A draw takes the first id of a list at which the running sum of weights exceeds  random * total / 2^64. The
-// list is in order of ids if top-k, top-p and typical are off; otherwise it is sorted, most likely first
-// (typical: closest to the entropy first).
+// list is in order of ids if top-k, top-p and typical are off. Otherwise it is sorted: most likely first or, with
+// typical, closest to the entropy first.
 //
-// Most of the vocabulary is irrelevant to a filtered draw, so the sampler does not sort it: top-k keeps a
-// heap of k, and top-p grows a sorted prefix (64, 1024, 16384, all) until its mass suffices. Only `typical`
-// without the others sorts everything.
+// Most of the vocabulary is irrelevant to a filtered draw, so the sampler does not sort it. Top-k keeps a heap of
+// k ids, and top-p grows a sorted prefix (64, 1024, 16384, all) until its mass suffices. Only `typical` without
+// the others sorts everything.
 //
-// Nor does it read the whole vocabulary if the program provides the largest logit of each panel of 32 ids
-// (CPUs: codegen/cpu/MatmulKeys.h):
+// If the program provides the largest logit of each panel of 32 ids, the sampler does not even read the whole
+// vocabulary (on CPUs: codegen/cpu/MatmulKeys.h):
 //
-//   groups   the largest of panels g, g + 64, g + 128 …       64 different logits (1,024 for k > 64)
-//   bound    the k-th largest of them                         so at least k logits reach it
-//   panels   whose maximum reaches it, and their ids that do  about 100 of 8,192, for any logits
+//   groups   group g has the panels g, g + 64, g + 128 …      64 group maxima (1,024 for k > 64)
+//   bound    the k-th largest group maximum                   so at least k logits reach it
+//   read     panels whose maximum reaches the bound           about 100 of 8,192, for any logits
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -39,20 +39,24 @@ public:
 
   struct Choice {
     int32_t id;
-    /// Empty unless params.topLogprobs >= 0: the chosen id, then the most likely ones. Valid until the next
-    /// call.
+    /// The chosen id, then the most likely ones; empty unless params.topLogprobs >= 0. Valid until the next call.
     std::span<const TokenLogprob> logprobs;
   };
 
-  /// `logits`: vocab floats, not modified. `history` may be null unless params.needsHistory(). `position`:
-  /// absolute position of the new token. `maxima`: the largest of each kPanelRows logits, ignoring NaN (-inf
-  /// if nothing is left), or null; it does not change the result. `allowed`: one bit for each id that may be
-  /// chosen (text/Grammar.h), at least one set; empty: all ids.
+  /// Chooses an id.
+  ///
+  ///   - `logits`: vocab floats, which are not modified
+  ///   - `history`: may be null unless params.needsHistory()
+  ///   - `position`: absolute position of the new token
+  ///   - `maxima`: the largest of each kPanelRows logits without NaN (-inf if all are NaN), or null; it makes the
+  ///     choice faster and does not change the result
+  ///   - `allowed`: one bit for each id, set if the id may be chosen (text/Grammar.h); at least one is set;
+  ///     empty: all ids
   Choice choose(const float *logits, const SamplingParams &params, const TokenHistory *history,
                 uint64_t position, const float *maxima = nullptr,
                 std::span<const uint32_t> allowed = {});
 
-  /// The score of an id in a row, and the `top` most likely ids.
+  /// Returns the score of an id in a row, and the `top` most likely ids.
   PromptScore score(const float *logits, int32_t id, int32_t top, const float *maxima = nullptr);
 
 private:
@@ -76,8 +80,8 @@ private:
   std::span<const TokenLogprob> rank(const float *logits, int32_t chosen, int32_t top);
 
   size_t vocab;
-  const float *maxima = nullptr; ///< of the current logits, if known
-  // Uninitialised, so that memory which a greedy session never writes is not committed.
+  const float *maxima = nullptr; ///< the panels' maxima of the current logits, if known
+  // This memory is uninitialised, so that a greedy session, which never writes it, does not commit it.
   std::unique_ptr<float[]> adjusted;
   std::vector<Candidate> candidates;    ///< capacity: vocab
   std::unique_ptr<uint64_t[]> weights;  ///< by id
@@ -85,7 +89,7 @@ private:
   std::array<TokenLogprob, size_t(kMaxTopLogprobs) + 1> logprobs;
 };
 
-/// The id of the largest logit, the lowest among equals; NaN never wins.
+/// Returns the id of the largest logit, the lowest id among equals. NaN is never the largest.
 int32_t argmax(std::span<const float> logits);
 
 } // namespace ingot::runtime

@@ -11,7 +11,7 @@ namespace ingot::runtime {
 /// Writes whole numbers in full, and others with the digits of a float.
 static std::string numberText(double value) {
   char text[32];
-  const bool whole = std::abs(value) < 1e15 && value == std::trunc(value); // neither for NaN
+  const bool whole = std::abs(value) < 1e15 && value == std::trunc(value); // both false for NaN
   std::snprintf(text, sizeof text, whole ? "%.0f" : "%.7g", value);
   return text;
 }
@@ -33,7 +33,7 @@ bool SamplingField::isOff(const SamplingParams &params) const {
 
 Result<void> SamplingField::check(const SamplingParams &params, const std::string &shown) const {
   const double value = std::visit([&](auto m) { return double(params.*m); }, member);
-  // The bounds are rounded as the value was. NaN is in no range.
+  // The bounds are rounded to float as the value was. NaN is in no range.
   if (value >= double(float(least)) && value <= double(float(most)))
     return {};
   return Error{ExitCode::Usage, errors::kSamplingRange, "sampling value out of range: " + shown,

@@ -1,7 +1,7 @@
 //===- SamplingFields.h - The table of sampling fields, and its readers -----===//
 //
 // Every interface (HTTP, the command line, chats, the C interface) fills an AskedSampling with the
-// fields that it was given. Ranges, defaults and the rule that turns sampling on are only here:
+// fields that it was given. Ranges, defaults and the rule that turns sampling on exist only here:
 //
 //   AskedSampling asked;
 //   asked.set(&SamplingParams::topK, 40);
@@ -33,11 +33,11 @@ struct SamplingField {
   bool apart() const { return !*flags; }
   /// Returns the name with dashes: "top-k".
   std::string dashed() const;
-  /// Returns whether a name without dashes before it is one of the flags: "temp", "top-k".
+  /// Returns whether a name without leading dashes, such as "temp" or "top-k", is one of the flags.
   bool isCalled(std::string_view shown) const;
-  /// Returns whether the value is that of a new SamplingParams, which changes no answer.
+  /// Returns whether the value is the default of SamplingParams, which changes no answer.
   bool isOff(const SamplingParams &params) const;
-  /// Checks the value. `shown` is the name for the error. Errors: E0510, with the range.
+  /// Checks the value. Fails with E0510, which states the range. `shown`: the name for the error.
   Result<void> check(const SamplingParams &params, const std::string &shown) const;
 };
 
@@ -47,10 +47,10 @@ inline constexpr SamplingField kSamplingFields[] = {
 #include "runtime/sample/SamplingFields.def"
 };
 
-/// The sampling fields that a caller gave.
+/// The sampling fields that a caller has set.
 class AskedSampling {
 public:
-  /// Biases, which are added to the result of over(), and the values that were given.
+  /// The values that were given, and the biases, which over() adds to its result.
   SamplingParams values;
 
   template <typename T> void set(T SamplingParams::*member, T value) {
@@ -58,8 +58,8 @@ public:
     given.set(rowOf(member));
   }
   bool has(SamplingField::Member member) const { return given[rowOf(member)]; }
-  /// Returns `defaults` with the given fields. A filter without a temperature turns sampling on
-  /// (temperature 1). Sampling without a seed draws one.
+  /// Returns `defaults`, overridden by the given fields. A filter without a temperature turns sampling
+  /// on (temperature 1). Sampling without a seed draws a random one.
   SamplingParams over(SamplingParams defaults) const;
 
 private:

@@ -17,7 +17,7 @@ double logPositive(double x) {
     m *= 0.5;
     ++exponent;
   }
-  // log(m) = 2 atanh(s), s = (m - 1) / (m + 1), |s| <= 0.1716: 12 odd terms.
+  // log(m) = 2 atanh(s) with s = (m - 1) / (m + 1). Since |s| <= 0.1716, 12 odd terms suffice.
   double s = (m - 1.0) / (m + 1.0);
   double s2 = s * s;
   double series = 0;
@@ -28,8 +28,8 @@ double logPositive(double x) {
   return high + (2.0 * s + (2.0 * s * series + low));
 }
 
-// The loops of a softmax for three vector levels. Each body is written once; contraction to fma is off (see the
-// build's flags), so the level affects speed but no bits.
+// The loops of a softmax for three vector levels. Each body is written once. The build turns contraction to fma off,
+// so the level affects speed but no bits.
 
 namespace {
 
@@ -62,7 +62,7 @@ template <typename Body>
 [[gnu::target("avx2")]] void runAvx2(const Body &body, const float *logits, size_t count) {
   body(logits, count);
 }
-// 256-bit vectors, in the spelling of Clang and of GCC.
+// The target attribute for 256-bit vectors, as Clang and as GCC spell it.
 #if defined(__clang__)
 #define INGOT_AVX512_256 "avx512f,avx512dq,avx512vl,prefer-256-bit"
 #else
@@ -101,8 +101,8 @@ void drawWeights(std::span<const float> logits, float largest, double scale, dou
 }
 
 float largestOf(std::span<const float> logits) {
-  // Sixteen running maxima: a single one would be a dependency chain, which the compiler may not split
-  // because the comparison must ignore NaN.
+  // Use sixteen running maxima. A single one would be a dependency chain, which the compiler may not split because
+  // the comparison must ignore NaN.
   constexpr size_t kMaxLanes = 16;
   float lanes[kMaxLanes];
   for (float &lane : lanes)

@@ -1,8 +1,8 @@
 //===- Softmax.h - Reproducible exp, log and log-sum-exp ------------------===//
 //
-// The C library chooses its exp and log by CPU features and does not guarantee the last bit. Results for a
-// seed must not depend on that, so these functions are implemented in double with plain multiplications and
-// additions (the build sets -ffp-contract=off). Errors stay under 2 ulp; the tests check them against libm.
+// The C library chooses its exp and log by CPU features and does not guarantee the last bit. Results for a seed
+// must not depend on that. These functions are therefore implemented in double with plain multiplications and
+// additions (the build sets -ffp-contract=off). Errors stay under 2 ulp; the tests compare with libm.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace ingot::runtime {
 
-/// e^x for x <= 0 (0 below -708). Branch-free, so that loops over it vectorise.
+/// Returns e^x for x <= 0 (0 below -708). It has no branches, so loops over it vectorise.
 inline double expNonPositive(double x) {
   constexpr double kLog2E = 1.4426950408889634;
   constexpr double kLn2Hi = 0.6931471803691238; // 33 bits: k * kLn2Hi is exact
@@ -22,7 +22,7 @@ inline double expNonPositive(double x) {
   double shifted = bounded * kLog2E + kRound;
   double k = shifted - kRound;
   double r = (bounded - k * kLn2Hi) - k * kLn2Lo;
-  // Taylor to r^13 / 13!, |r| <= ln2 / 2: the rest is below 2^-55.
+  // Taylor series to r^13 / 13!. Since |r| <= ln2 / 2, the remainder is below 2^-55.
   double p = 1.0 / 6227020800.0;
   p = p * r + 1.0 / 479001600.0;
   p = p * r + 1.0 / 39916800.0;
@@ -36,15 +36,16 @@ inline double expNonPositive(double x) {
   p = p * r + 1.0 / 6.0;
   p = p * r + 0.5;
   p = p * (r * r) + r + 1.0;
-  // The low bits of `shifted` are k: move them into the exponent.
+  // The low bits of `shifted` are k. Move them into the exponent.
   double scale = std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) << 52) +
                                        std::bit_cast<uint64_t>(1.0));
   return x > -708.0 ? p * scale : 0.0;
 }
 
-/// The weight of an id in a draw: e^x in units of 2^-42, rounded to nearest, for x <= 0; 0 below x = -28
-/// (1e-12 of the most likely) and for NaN. Integers add up to the same sum in any order, so a GPU may use its
-/// own (codegen/cuda/device/draw.cuh has the same function). Sums of fewer than 2^22 ids cannot overflow.
+/// Returns the weight of an id in a draw: e^x for x <= 0, in units of 2^-42, rounded to nearest. It is 0 for NaN
+/// and for x < -28 (1e-12 of the most likely id). Integers have the same sum in any order, so a GPU may add them
+/// in its own order (codegen/cuda/device/draw.cuh has the same function). Sums of fewer than 2^22 ids cannot
+/// overflow.
 constexpr double kLeastExponent = -28.0;
 constexpr double kWeightUnit = 0x1p-42;
 inline uint64_t drawWeight(double x) {
@@ -53,21 +54,21 @@ inline uint64_t drawWeight(double x) {
   return x >= kLeastExponent ? bits - std::bit_cast<uint64_t>(0x1p52) : 0;
 }
 
-/// Natural logarithm of a positive, normal x.
+/// Returns the natural logarithm of a positive, normal x.
 double logPositive(double x);
 
-/// weights[i] = exp(logits[i] - largest); NaN has weight 0. This function and the next use the widest vectors
-/// of the machine: lanes are independent, so the bits are the same on all machines.
+/// Sets weights[i] = exp(logits[i] - largest), and 0 for NaN. This function and the next use the machine's widest
+/// vectors. Lanes are independent, so the bits are the same on all machines.
 void expWeights(std::span<const float> logits, float largest, double *weights);
 
-/// weights[i] = drawWeight(x), x = (logits[i] - largest) * scale, or 0 where x < least.
+/// Sets weights[i] = drawWeight(x) with x = (logits[i] - largest) * scale, or 0 where x < least.
 void drawWeights(std::span<const float> logits, float largest, double scale, double least,
                  uint64_t *weights);
 
-/// The largest logit; NaN never wins, -inf if there is nothing else.
+/// Returns the largest logit, ignoring NaN; -inf if all are NaN.
 float largestOf(std::span<const float> logits);
 
-/// log(sum(exp(logits))) in double, summed in an order that depends only on the ids. NaN counts as -inf.
+/// Returns log(sum(exp(logits))) in double, summed in an order that depends only on the ids. NaN counts as -inf.
 double logSumExp(std::span<const float> logits);
 
 } // namespace ingot::runtime

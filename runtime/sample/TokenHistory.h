@@ -1,9 +1,9 @@
 //===- TokenHistory.h - Ids seen by a request, for penalties --------------===//
 //
-// A penalty affects only the distinct ids of prompt and output, so only these are stored (open addressing in
-// a table sized on arrival of the request): memory and time grow with the request, not with the vocabulary,
-// and nothing is allocated while tokens are drawn. With a window, ids that have left it are no longer
-// counted.
+// A penalty affects only the distinct ids of prompt and output, so only these are stored. They are in a hash table
+// with open addressing, whose size is fixed when the request arrives. Memory and time therefore grow with the
+// request, not with the vocabulary, and nothing is allocated while tokens are drawn. With a window, ids that have
+// left it are no longer counted.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class TokenHistory {
 public:
   struct Entry {
     int32_t id;
-    int32_t inPrompt; ///< occurrences
-    int32_t inOutput;
+    int32_t inPrompt; ///< number of occurrences in the prompt
+    int32_t inOutput; ///< number of occurrences in the output
   };
 
   TokenHistory() = default;
@@ -26,7 +26,7 @@ public:
 
   /// Counts one id of the output.
   void add(int32_t id) { count(id, /*output=*/true); }
-  /// The distinct ids, in order of first appearance. An id that has left the window has no occurrences.
+  /// Returns the distinct ids, in order of first appearance. An id that has left the window has no occurrences.
   std::span<const Entry> entries() const { return distinct; }
 
 private:
