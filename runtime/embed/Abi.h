@@ -1,7 +1,6 @@
 //===- Abi.h - Common code of the C interface -------------------------------===//
 //
 // Handles, errors and growing structures, shared by the files that implement include/ingot.h.
-// guarded() lets no exception escape.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -29,7 +28,7 @@ struct ingot_executor {
 
 namespace ingot::embed {
 
-/// Stores an error where the caller wants it, and returns its status.
+/// Stores an error in `*where`, unless `where` is null, and returns its status.
 inline ingot_status report(Error error, ingot_error **where) {
   const auto status = ingot_status(error.exit);
   if (where)
@@ -43,7 +42,7 @@ template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) 
                   const char *fix) {
     try {
       return report({exit, code, what, why, fix}, error);
-    } catch (...) { // no memory for the text of the error either
+    } catch (...) { // there is no memory for the text of the error either
       return ingot_status(exit);
     }
   };
@@ -62,8 +61,8 @@ template <typename Body> ingot_status guarded(ingot_error **error, Body &&body) 
   }
 }
 
-/// Reads a structure of the caller, which may be shorter or longer than ours. `defaults` supplies
-/// the fields that it lacks. `least` is its size in version 1. E0570.
+/// Reads a structure of the caller, which may be shorter or longer than ours. `defaults` supplies the
+/// fields that it lacks. `least` is the size of the structure in version 1. Fails with E0570.
 template <typename T>
 Result<T> readStruct(const T &given, T defaults, size_t least, const char *name) {
   const size_t size = given.struct_size;
@@ -113,15 +112,15 @@ ingot_output describe(const AwaitableOutput &output, const ingot_error *error);
 /// Returns the output's error, or null if it has none.
 std::unique_ptr<ingot_error> errorOf(const AwaitableOutput &output);
 
-/// Reads and checks a caller's request. Hooks receive `id`. Errors: see ingot_enqueue.
+/// Reads and checks a caller's request. Hooks receive `id`. The errors are listed at ingot_enqueue.
 Result<AwaitableRequest> readRequest(const ingot_executor &executor, const ingot_request &given,
                                      RequestId id);
 
-/// Renders messages to the text of a prompt. E0520, E0521, E061x.
+/// Renders messages to the text of a prompt. Errors: E0520, E0521, E061x.
 Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt);
-/// Returns the ids of that prompt, up to where the assistant's turn begins. Control tokens in
-/// contents are text unless the content is trusted.
+/// Returns the ids of the messages' prompt, up to the point where the assistant's turn begins. Control
+/// tokens in contents are text unless the content is trusted.
 Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
                                         const char *variables, bool trustContent);
 

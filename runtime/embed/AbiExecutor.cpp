@@ -11,7 +11,7 @@ using namespace ingot::embed;
 
 namespace {
 
-// Sizes of version 1. Adding a field increments INGOT_ABI_VERSION.
+// The size of the structure in version 1. Adding a field increments INGOT_ABI_VERSION.
 constexpr size_t kConfig1 = 128;
 static_assert(offsetof(ingot_config, step_limit) == kConfig1);
 static_assert(offsetof(ingot_config, lock_memory) == 136); // version 5
@@ -204,7 +204,8 @@ ingot_status ingot_enqueue(ingot_executor *executor, const ingot_request *reques
 ingot_status ingot_await(ingot_executor *executor, uint64_t request, int64_t timeout_ms,
                          ingot_outputs **outputs, ingot_error **error) {
   return guarded(error, [&]() -> Result<ingot_status> {
-    auto came = std::make_unique<ingot_outputs>(); // allocated first: taken outputs cannot be lost
+    // Allocate this first, so that no output is lost once it has been taken.
+    auto came = std::make_unique<ingot_outputs>();
     auto taken = executor->impl->await(request, timeoutOf(timeout_ms));
     if (!taken)
       return taken.error();

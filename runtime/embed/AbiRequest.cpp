@@ -10,13 +10,13 @@ namespace ingot::embed {
 
 namespace {
 
-constexpr size_t kRequest1 = 264; // as in AbiExecutor.cpp
+constexpr size_t kRequest1 = 264; // size of the structure in version 1
 static_assert(offsetof(ingot_request, beam_width) == kRequest1);
 static_assert(offsetof(ingot_request, trust_content) == 280);  // version 2
 static_assert(offsetof(ingot_request, penalty_window) == 288); // version 4
 static_assert(sizeof(ingot_request) == 296);                   // version 6
 
-// Sampling fields that are not given are NaN or -1. A seed is always given.
+// A sampling field that is not given is NaN or -1. A seed is always given.
 void unset(float &field) { field = std::numeric_limits<float>::quiet_NaN(); }
 void unset(int32_t &field) { field = -1; }
 void unset(uint64_t &field) { field = 0; }
@@ -86,10 +86,10 @@ Result<void> readSearch(const ingot_request &given, runtime::Request &what) {
                    "stop_beams is " + std::to_string(given.stop_beams) + ", allowed: 0 to 2",
                    "give one of INGOT_STOP_…"};
     what.beams = {given.beam_width, double(given.length_penalty), kStops[given.stop_beams]};
-    if (auto fine = what.beams->check(); !fine) // before `choices` is compared with the width
+    if (auto fine = what.beams->check(); !fine) // checked before `choices` is compared with it
       return fine;
   }
-  if (given.penalty_alpha != 0) { // NaN passes here and is refused with other bad values
+  if (given.penalty_alpha != 0) { // true for NaN, which is refused later with other bad values
     what.contrastive.emplace();
     what.contrastive->alpha = double(given.penalty_alpha);
     if (given.top_k != -1)

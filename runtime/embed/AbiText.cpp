@@ -9,7 +9,7 @@ using namespace ingot::embed;
 
 namespace ingot::embed {
 
-/// Returns the template for chats with tools if `variables` gives tools, else the plain one.
+/// Returns the template for chats with tools if `variables` has tools, otherwise the plain one.
 static const text::ChatTemplate *templateOf(const service::ServedModel &model,
                                             const char *variables) {
   return model.chatTemplate(variables && text::givesTools(variables));

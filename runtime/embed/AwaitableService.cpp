@@ -92,13 +92,13 @@ void AwaitableService::Ticket::take(service::Output &output) {
     out.error = std::move(output.error);
     out.stopString = std::move(output.stopString);
     out.cachedTokens = output.cachedTokens;
-    if (output.times.scheduled) // on the same clock
+    if (output.times.scheduled) // both times are of the same clock
       out.queueMs =
           milliseconds(std::chrono::nanoseconds(output.times.scheduled) - begun.time_since_epoch());
     part.newTokens = output.newTokens;
     out.last = --open == 0;
-    over = out.last;           // a step that was given up may still reach other rows
-    if (out.last && !onOutput) // with a callback, it ends after the last call
+    over = out.last;           // stops hooks, since a step that was given up may still reach rows
+    if (out.last && !onOutput) // with a callback, the ticket ends after the last call
       owner.ended();
   }
   out.newTokens = part.newTokens;
@@ -183,7 +183,7 @@ void AwaitableService::ended() {
   --underWay;
   allEnded.notify_all();
   if (closed)
-    someReady.notify_all(); // await(0) learns that no outputs will follow
+    someReady.notify_all(); // wakes await(0), because no outputs will follow
 }
 
 void AwaitableService::becameReady(const TicketRef &ticket) {
@@ -203,8 +203,8 @@ std::vector<AwaitableOutput> AwaitableService::collect(const TicketRef &ticket) 
   std::vector<AwaitableOutput> outputs;
   while (!ticket->readyChoices.empty())
     outputs.push_back(ticket->fetch());
-  // A choice keeps its place in readyChoices while its part grows; move the request's last output
-  // to the end.
+  // A choice keeps its place in readyChoices while its part grows, so the request's last output may be
+  // anywhere. Move it to the end.
   auto last = std::ranges::find(outputs, true, &AwaitableOutput::last);
   if (last != outputs.end())
     std::rotate(last, last + 1, outputs.end());

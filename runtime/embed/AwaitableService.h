@@ -1,13 +1,13 @@
 //===- AwaitableService.h - A service with awaitable outputs --------------===//
 //
-// libingot's C interface (include/ingot.h) wraps this class. A service delivers the outputs of a
-// step to jobs on the engine's thread; this one keeps them until a caller fetches them.
+// libingot's C interface (include/ingot.h) wraps this class. A plain service delivers the outputs of
+// a step to jobs on the engine's thread. This class keeps them until a caller fetches them.
 //
 //   engine's thread --take()--> Ticket: new part of each choice --+-- await(): any thread
 //                                                                 +-- callbacks: their own thread
 //
-// Parts that have not been fetched yet are merged into one output. A slow consumer therefore gets
-// fewer and longer outputs, and the engine never waits for it.
+// The parts of a choice that have not been fetched yet are merged into one output. A slow consumer
+// therefore gets fewer and longer outputs, and the engine never waits for it.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -35,7 +35,7 @@ struct AwaitableOutput {
   int32_t choice = 0;
   bool last = false; ///< the last output of the whole request
   std::optional<runtime::FinishReason> reason;
-  std::optional<Error> error; ///< then `reason` is Cancelled
+  std::optional<Error> error; ///< if there is one, `reason` is Cancelled
   std::vector<int32_t> ids;
   std::string text;
   std::vector<runtime::TokenLogprob> logprobs; ///< [ids][logprobsPerId]
@@ -48,7 +48,7 @@ struct AwaitableOutput {
 struct AwaitableRequest {
   runtime::Request what;
   int32_t choices = 1;
-  bool streaming = false; ///< outputs as ids are drawn; else one per choice, at its end
+  bool streaming = false; ///< true: outputs as ids are drawn; false: one per choice, at its end
   std::function<void(const AwaitableOutput &)> onOutput; ///< empty: outputs are awaited
 };
 
@@ -59,7 +59,7 @@ public:
     runtime::SessionOptions session;
     service::ModelOptions model; ///< service.dispatch must be empty
   };
-  /// Errors: those of Session::open and ServedModel::create.
+  /// The errors are those of Session::open and ServedModel::create.
   static Result<std::unique_ptr<AwaitableService>> open(const std::string &path, Options options);
   /// Cancels all requests and waits until they and their callbacks have ended.
   ~AwaitableService();
@@ -71,15 +71,16 @@ public:
 
   /// Returns the id for the next request, so that hooks have it before the request is queued.
   RequestId newId() { return nextId.fetch_add(1); }
-  /// Errors: those of Session::validate, Service::reserve and submit; E0561 after shutdown().
+  /// Queues a request. The errors are those of Session::validate, Service::reserve and
+  /// Service::submit, and E0561 after shutdown().
   Result<void> enqueue(RequestId id, AwaitableRequest request);
   using Timeout = std::optional<std::chrono::milliseconds>; ///< none: no limit
-  /// Waits for outputs of a request (0: of any) and returns all of them: at least one, or none if
-  /// the time runs out. E0561, E0571, E0573: see ingot_await.
+  /// Waits for outputs of a request (0: of any) and returns all of them. There is at least one, or none
+  /// if the time runs out. Errors: E0561, E0571, E0573, as ingot_await.
   Result<std::vector<AwaitableOutput>> await(RequestId id, Timeout timeout);
   size_t ready(RequestId id);
   void cancel(RequestId id);
-  /// See ingot_executor_shutdown. E0574 in a callback or hook.
+  /// Shuts down as ingot_executor_shutdown does. Fails with E0574 in a callback or hook.
   Result<void> shutdown(Timeout wait);
 
 private:
@@ -94,16 +95,16 @@ private:
 
   std::shared_ptr<service::ServedModel> served;
   std::atomic<RequestId> nextId = 1;
-  /// Id of the engine's thread while it runs a hook. Shared with the hooks, since the thread of a
-  /// step that was given up may outlive the executor.
+  /// Id of the engine's thread while it runs a hook. The hooks share it, since the thread of a step that
+  /// was given up may outlive the executor.
   std::shared_ptr<std::atomic<std::thread::id>> hookThread =
       std::make_shared<std::atomic<std::thread::id>>();
 
   std::mutex mutex; ///< guards all fields below, and those of tickets
-  std::unordered_map<RequestId, TicketRef> tickets; ///< whose last output is not fetched yet
+  std::unordered_map<RequestId, TicketRef> tickets; ///< until their last output is fetched
   std::deque<TicketRef> anyReady;                   ///< for await(0); some may have no outputs left
   std::condition_variable someReady, allEnded, called;
-  int64_t underWay = 0; ///< tickets that have not ended, or whose last callback has not
+  int64_t underWay = 0; ///< tickets that have not ended, or whose last callback has not returned
   bool closed = false, stopping = false;
   std::deque<TicketRef> calls; ///< tickets with outputs for their callback
   std::thread callbacks;       ///< started by the first request with a callback

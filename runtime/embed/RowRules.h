@@ -1,8 +1,8 @@
 //===- RowRules.h - Ids that may not be drawn next -------------------------===//
 //
 // Bad words, a minimum length and a ban on repeated n-grams each exclude some ids from the next
-// draw. They are edits of a row of logits (runtime::Request::onLogits), so samplers need no support
-// for them.
+// draw. They are implemented as edits of a row of logits (runtime::Request::onLogits), so samplers
+// need no support for them.
 //===----------------------------------------------------------------------===//
 #pragma once
 

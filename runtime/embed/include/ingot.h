@@ -19,14 +19,14 @@
  * This interface is stable. The C++ interface (ingot.hpp) and the Python package are built on it.
  *
  * VERSIONS. The library's file name is libingot.so.0. A program that runs with one libingot.so.0
- * runs with every later one. Functions are added but never removed or changed. Each has its own
- * symbol version, and every addition increments INGOT_ABI_VERSION. Structures grow at their end.
- * The first field of a structure is the size that the caller was compiled with; the _init functions
- * set it. A library that is older than the caller's header refuses a structure whose newer fields
- * are set (E0570). A newer library uses the defaults for fields that the caller's header lacks.
+ * runs with every later one. Functions are added but never removed or changed. Each has a symbol
+ * version, and every addition increments INGOT_ABI_VERSION. Structures grow at their end. The first
+ * field of a structure is the size that the caller was compiled with; the _init functions set it. A
+ * library that is older than the caller's header refuses a structure whose newer fields are set
+ * (E0570). A newer library uses the defaults for fields that the caller's header lacks.
  *
  * THREADS. Every function may be called from any thread at any time, but a handle must not be in
- * use when it is freed. Callbacks run on the library's threads; see their types.
+ * use when it is freed. Callbacks run on the library's threads; their types describe which.
  *
  * ERRORS. Functions return INGOT_OK or the kind of failure. An `ingot_error **error` argument may
  * be NULL. On failure it receives an error that the caller must free; on success it is not touched.
@@ -76,8 +76,8 @@ enum {
 typedef struct ingot_error ingot_error;
 INGOT_API ingot_status ingot_error_status(const ingot_error *error);
 /**
- * Returns a code such as "E0505". The strings of this function and those below live as long as the
- * error. A part that the error lacks is "".
+ * Returns a code such as "E0505". The strings that this and the next functions return live as long as
+ * the error. A part that the error lacks is "".
  */
 INGOT_API const char *ingot_error_code(const ingot_error *error);
 INGOT_API const char *ingot_error_what(const ingot_error *error);
@@ -106,17 +106,17 @@ typedef struct ingot_config {
   int64_t prefill_chunk;     /**< maximum tokens of one prompt in a step; 0: max_batch_tokens */
   uint64_t kv_memory;        /**< bytes of KV pages; 0: enough for max_seqs * context */
   uint64_t swap_memory;      /**< host bytes for KV of preempted requests; 0: recompute it */
-  int64_t queue_requests;    /**< requests that may wait beyond max_seqs; -1: 256 */
+  int64_t queue_requests;    /**< requests that may wait, in addition to max_seqs; -1: 256 */
   int64_t queue_tokens;      /**< prompt tokens that may wait; 0: 1,000,000 */
   int32_t threads;           /**< 0: one for each processor that this process may use */
   int32_t no_tokenizer;      /**< 1: token ids only, for a quicker start */
   int32_t no_prefix_cache;   /**< 1: compute every prompt in full */
-  int32_t fair;              /**< 1: within a priority, the least-served share goes first */
+  int32_t fair;              /**< 1: at equal priority, the least-served share goes first */
   double target_ttft_ms;     /**< target for the time to the first id; 0: none */
   double target_itl_ms;      /**< target for the time between ids during prefill; 0: none */
   const char *device;        /**< "cpu", "cuda", "cuda-emulator"; NULL: CPU if the engine has it */
   const char *isa;           /**< "avx2", "avx512"; NULL: the best that this machine has */
-  const char *chat_template; /**< a Jinja template; NULL: the engine's */
+  const char *chat_template; /**< a Jinja template; NULL: the engine's own */
 
   /* Since version 3. */
   double step_limit; /**< seconds after which a step, hooks included, fails (E0725); 0: none */
@@ -132,6 +132,7 @@ INGOT_API void ingot_config_init(ingot_config *config, size_t size);
  * Opens an engine and starts its thread. `config` may be NULL, which means all defaults.
  * Free the executor with ingot_executor_close. Errors: E03xx the file, E0501 a limit, E0502 memory,
  * E0509 memory that cannot be locked, E0570 the structure, E061x the template, E07xx the device.
+ *
  * If a step takes longer than `step_limit`, every request under way ends with E0725, and the
  * executor accepts no more requests. No hook is called for a request after its last output. A hook
  * that is running at that moment runs to its end, and the data it uses must live until it returns.
@@ -139,9 +140,9 @@ INGOT_API void ingot_config_init(ingot_config *config, size_t size);
 INGOT_API ingot_status ingot_executor_open(const char *path, const ingot_config *config,
                                            ingot_executor **executor, ingot_error **error);
 /**
- * Stops accepting requests (E0561), waits up to `wait_ms` (-1: without limit) for those under way,
- * then cancels the rest and waits until they have ended. Outputs can still be awaited afterwards.
- * Must not be called from a callback (E0574).
+ * Stops accepting requests (E0561), and waits up to `wait_ms` (-1: without limit) for the requests
+ * under way. Then cancels the rest and waits until they have ended. Outputs can still be awaited
+ * afterwards. Must not be called from a callback (E0574).
  */
 INGOT_API ingot_status ingot_executor_shutdown(ingot_executor *executor, int64_t wait_ms,
                                                ingot_error **error);
@@ -167,16 +168,16 @@ typedef struct ingot_logprob {
 } ingot_logprob;
 
 /**
- * The part of an answer that is new since the last output of its choice: with
- * ingot_request.streaming, the ids drawn since the last output was fetched; otherwise the whole
- * answer. Pointers live as long as the ingot_outputs that the output came from, or until the
- * callback returns.
+ * The part of an answer that is new since the last output of its choice. With
+ * ingot_request.streaming, it has the ids drawn since the last output was fetched. Otherwise it has
+ * the whole answer. Pointers live as long as the ingot_outputs that the output came from, or until
+ * the callback returns.
  */
 typedef struct ingot_output {
   size_t struct_size;
   uint64_t request;
   int32_t choice;        /**< 0 … ingot_request.choices - 1 */
-  int32_t finish_reason; /**< INGOT_FINISH_…; other than NONE: the choice's last output */
+  int32_t finish_reason; /**< INGOT_FINISH_…; not NONE in the choice's last output */
   int32_t is_last;       /**< 1: the last output of the request */
   int32_t reserved;
   const int32_t *ids; /**< new ids, without a stop id */
@@ -192,7 +193,7 @@ typedef struct ingot_output {
   double queue_ms;          /**< from enqueue to the request's first step; known at the end */
   double ttft_ms;           /**< from enqueue to the request's first new id; 0 until then */
   double elapsed_ms;        /**< from enqueue to the newest part of this output */
-  const ingot_error *error; /**< with INGOT_FINISH_ERROR; owned by the output */
+  const ingot_error *error; /**< NULL without INGOT_FINISH_ERROR; owned by the output */
 } ingot_output;
 
 /** A list of outputs. Free it with ingot_outputs_free. */
@@ -221,14 +222,14 @@ typedef struct ingot_logits_row {
   int32_t reserved;
   const int32_t *ids; /**< new ids so far */
   size_t id_count;
-  float *logits; /**< [vocab]; may be edited before the draw; -INFINITY rules an id out */
+  float *logits; /**< [vocab]; may be edited before the draw; -INFINITY excludes an id */
   size_t vocab;
 } ingot_logits_row;
 
 /**
  * Called on the engine's thread before each id is drawn. All requests wait until it returns, so it
  * must not wait for an output. It may cancel requests. Bias, penalties, temperature and filters
- * apply to the logits that it leaves, and log-probabilities are computed from them. Bad words,
+ * apply to the logits that it has edited, and log-probabilities are computed from them. Bad words,
  * min_tokens and no_repeat_ngram are applied after it.
  */
 typedef void (*ingot_logits_callback)(void *user, const ingot_logits_row *row);
@@ -257,15 +258,15 @@ enum {
 
 /** When a beam search ends, once it has as many finished answers as beams. */
 enum {
-  INGOT_STOP_WHEN_WORSE = 0, /**< when the best unfinished answer currently scores worse */
+  INGOT_STOP_WHEN_WORSE = 0, /**< when the best unfinished answer currently scores no better */
   INGOT_STOP_EARLY = 1,      /**< at once */
-  INGOT_STOP_NEVER_EARLY = 2 /**< when no unfinished answer can become better */
+  INGOT_STOP_NEVER_EARLY = 2 /**< when no unfinished answer can become better any more */
 };
 
 /** A request. Its prompt is exactly one of ids, text and messages. */
 typedef struct ingot_request {
   size_t struct_size;
-  const int32_t *prompt_ids; /**< used unchanged: nothing is added */
+  const int32_t *prompt_ids; /**< used unchanged; no BOS or other id is added */
   size_t prompt_id_count;
   const char *prompt; /**< UTF-8; special tokens are recognised; BOS is added if required */
   size_t prompt_size;
@@ -276,7 +277,7 @@ typedef struct ingot_request {
   int64_t min_tokens;      /**< no stop id is drawn before this many new ids; default 0 */
   const int32_t *stop_ids; /**< in addition to the engine's own */
   size_t stop_id_count;
-  const char *const *stop_strings; /**< never part of the text, not even in part */
+  const char *const *stop_strings; /**< never shown in the text, not even in part */
   size_t stop_string_count;
   const ingot_id_list *bad_words; /**< id sequences that the answer must not contain */
   size_t bad_word_count;
@@ -298,19 +299,19 @@ typedef struct ingot_request {
   int32_t grammar_kind; /**< INGOT_GRAMMAR_…: the kind of grammar that the answer must match */
   const char *grammar;  /**< source of the grammar, or NULL */
 
-  int32_t priority;        /**< lower runs first and may preempt a higher one; default 0 */
+  int32_t priority;        /**< a lower number runs first and may preempt higher ones; default 0 */
   int32_t no_prefix_cache; /**< 1: neither reads the prefix cache nor adds pages to it */
   int64_t share;           /**< the share that the request is charged to (ingot_config.fair) */
   uint64_t cache_salt;     /**< only finds cached pages of requests with the same salt */
 
-  ingot_output_callback on_output; /**< receives the outputs, which cannot be awaited; or NULL */
-  ingot_logits_callback on_logits; /**< or NULL */
-  void *user; /**< argument of both; must live until the output with is_last was delivered */
+  ingot_output_callback on_output; /**< gets the outputs, which then cannot be awaited; or NULL */
+  ingot_logits_callback on_logits; /**< called before each draw; or NULL */
+  void *user; /**< argument of both; must live until the output with is_last has been delivered */
 
-  /* Since version 2. A search does not sample: of the sampling fields only logit_bias affects it.
-     on_logits sees the row of each sequence of a search; `choice` is the sequence's index in it. */
-  int32_t beam_width;   /**< 1 to 8, and at least `choices`: beam search for the likeliest whole
-                           answers, which all come at the end, best first; 0: no beam search */
+  /* Since version 2. A search does not sample. Of the sampling fields, only logit_bias affects it.
+     on_logits gets the row of each sequence of a search, with its index in the search as `choice`. */
+  int32_t beam_width;   /**< 1 to 8, and at least `choices`: beam search for the answers that are
+                           likeliest as a whole; all come at the end, best first; 0: none */
   int32_t stop_beams;   /**< INGOT_STOP_…; default 0 */
   float length_penalty; /**< answers rank by sum of logprobs / length^this; -8 to 8, default 1 */
   float penalty_alpha;  /**< above 0, at most 1: contrastive search among the top_k (2 to 8; -1: 4)
@@ -330,10 +331,10 @@ typedef struct ingot_request {
 INGOT_API void ingot_request_init(ingot_request *request, size_t size);
 
 /**
- * Reads a request and queues it. Chat templates and the tokenizer run here, on the caller's thread.
- * `id` is never 0 and never repeats. Callbacks may run before this returns. Errors: E0503 to E0506
- * the prompt, E0510 sampling, E0520 no tokenizer, E0521 no chat template, E0522 and E0530 to E0536
- * a search, E0560 the queue is full, E0561 shut down, E0570 the structure, E0572 the prompt is
+ * Reads a request and queues it. The chat template and the tokenizer run on the caller's thread.
+ * `id` is never 0 and never repeats. Callbacks may run before this function returns. Errors: E0503 to
+ * E0506 the prompt, E0510 sampling, E0520 no tokenizer, E0521 no chat template, E0522 and E0530 to
+ * E0536 a search, E0560 the queue is full, E0561 shut down, E0570 the structure, E0572 the prompt is
  * given twice, E0575 bad words, E0576 grammar_kind, E0577 choices, E061x the template, E062x the
  * grammar, E07xx the device.
  */
@@ -343,17 +344,17 @@ INGOT_API ingot_status ingot_enqueue(ingot_executor *executor, const ingot_reque
 #define INGOT_ANY ((uint64_t)0)
 /**
  * Waits until `request` (INGOT_ANY: any request without on_output) has outputs, and returns all of
- * them. Free them with ingot_outputs_free. `timeout_ms` 0 does not wait, -1 waits without limit; if
- * the time runs out, the status is INGOT_TIMEOUT. A request is forgotten once its last output was
- * taken. Errors: E0571 a forgotten or unknown request; E0573 a request whose outputs go to its
- * callback; E0561 (INGOT_ANY only) the executor is shut down and nothing is under way.
+ * them. Free them with ingot_outputs_free. `timeout_ms` 0 does not wait, -1 waits without limit. If
+ * the time runs out, the status is INGOT_TIMEOUT. A request is forgotten once its last output has
+ * been taken. Errors: E0571 a forgotten or unknown request; E0573 a request whose outputs go to its
+ * callback; E0561 (INGOT_ANY only) the executor is shut down and no request is under way.
  */
 INGOT_API ingot_status ingot_await(ingot_executor *executor, uint64_t request, int64_t timeout_ms,
                                    ingot_outputs **outputs, ingot_error **error);
 /** Returns the number of outputs that ingot_await would return without waiting. */
 INGOT_API size_t ingot_ready(ingot_executor *executor, uint64_t request);
 /**
- * Ends a request within one step; its choices finish with INGOT_FINISH_CANCELLED. Does nothing if
+ * Ends a request within one step. Its choices finish with INGOT_FINISH_CANCELLED. Does nothing if
  * the request has ended or is unknown.
  */
 INGOT_API void ingot_cancel(ingot_executor *executor, uint64_t request);
@@ -386,7 +387,7 @@ INGOT_API ingot_status ingot_metrics(ingot_executor *executor, char **text, size
 typedef struct ingot_model {
   size_t struct_size;
   const char *name;
-  const char *fingerprint; /**< of engine and code: same value, same answers */
+  const char *fingerprint; /**< hash of engine and code; equal values mean equal answers */
   const char *target;      /**< "cpu:avx512": the code that runs */
   const char *device;      /**< "2 threads", "NVIDIA H200" */
   const char *remark;      /**< a note on the choice of target and device, or "" */
@@ -397,7 +398,7 @@ typedef struct ingot_model {
   int32_t bos; /**< -1: none */
   const int32_t *eos;
   size_t eos_count;
-  uint64_t mapped_bytes;    /**< of the engine file */
+  uint64_t mapped_bytes;    /**< mapped part of the engine file */
   uint64_t allocated_bytes; /**< KV pages and working memory */
   uint64_t kv_bytes;        /**< KV pages only, part of allocated_bytes */
   double load_ms;
@@ -408,8 +409,9 @@ INGOT_API ingot_status ingot_model_get(ingot_executor *executor, ingot_model *mo
 /* -------------------------------------------------------------------- text */
 
 /**
- * Encodes a text. Free the ids with ingot_free. `plain_prompt` 1: as for ingot_request.prompt, with
- * the BOS that the engine adds to prompts; 0: only the text. Errors: E0520, E0603, E0604.
+ * Encodes a text. Free the ids with ingot_free. With `plain_prompt` 1, it is encoded like
+ * ingot_request.prompt, with the BOS that the engine adds to prompts; with 0, only the text is.
+ * Errors: E0520, E0603, E0604.
  */
 INGOT_API ingot_status ingot_encode(ingot_executor *executor, const char *text, size_t size,
                                     int32_t plain_prompt, int32_t **ids, size_t *count,

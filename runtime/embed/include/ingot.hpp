@@ -103,14 +103,14 @@ public:
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
   explicit operator bool() const { return state.index() == 0; }
-  /// The value; throws Exception if there is none.
+  /// Returns the value; throws Exception if there is none.
   T &value() & { return need(), *std::get_if<0>(&state); }
   const T &value() const & { return need(), *std::get_if<0>(&state); }
   T value() && { return need(), std::move(*std::get_if<0>(&state)); }
-  /// The value, which must exist.
+  /// Returns the value, which must exist.
   T &operator*() { return *std::get_if<0>(&state); }
   T *operator->() { return std::get_if<0>(&state); }
-  /// The error, which must exist.
+  /// Returns the error, which must exist.
   const Error &error() const { return *std::get_if<1>(&state); }
 
 private:
@@ -147,10 +147,10 @@ struct Config {
   uint64_t kvMemory = 0;        ///< bytes of KV pages; 0: enough for maxSeqs * context
   uint64_t swapMemory = 0;      ///< host bytes for KV of preempted requests; 0: recompute it
   bool prefixCache = true;      ///< requests reuse the KV of others with the same prefix
-  bool fair = false;            ///< within a priority, the least-served share goes first
+  bool fair = false;            ///< of equal priorities, the share that was served least goes first
   double targetTtftMs = 0;      ///< target for the time to the first id; 0: none
   double targetItlMs = 0;       ///< target for the time between ids during prefill; 0: none
-  int64_t queueRequests = 256;  ///< requests that may wait beyond maxSeqs
+  int64_t queueRequests = 256;  ///< requests that may wait, in addition to maxSeqs
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
   int32_t threads = 0;             ///< 0: one for each processor that this process may use
   bool loadTokenizer = true;       ///< false: token ids only, for a quicker start
@@ -192,12 +192,12 @@ enum class Finish : int32_t {
 
 /// When a beam search ends, once it has as many finished answers as beams.
 enum class StopBeams : int32_t {
-  WhenWorse = INGOT_STOP_WHEN_WORSE,   ///< when the best unfinished answer currently scores worse
+  WhenWorse = INGOT_STOP_WHEN_WORSE,   ///< when the best unfinished answer scores no better now
   Early = INGOT_STOP_EARLY,            ///< at once
   NeverEarly = INGOT_STOP_NEVER_EARLY, ///< when no unfinished answer can become better
 };
 
-/// Beam search for the likeliest whole answers. All come at the end, best first.
+/// Beam search for the answers that are likeliest as a whole. All come at the end, best first.
 struct Beams {
   int32_t width = 4;       ///< 1 to 8; the best Request::choices answers are returned
   float lengthPenalty = 1; ///< answers rank by sum of logprobs / length^this
@@ -223,7 +223,7 @@ struct Logprob {
 struct Output {
   RequestId request = 0;
   int32_t choice = 0;
-  Finish finish = Finish::None; ///< other than None: the last output of this choice
+  Finish finish = Finish::None; ///< not None in the last output of this choice
   bool last = false;            ///< the last output of the request
   std::vector<int32_t> ids;     ///< new ids, without a stop id
   std::string text;
@@ -231,7 +231,7 @@ struct Output {
   std::string stopString;                     ///< the stop string that ended the choice, or ""
   int64_t promptTokens = 0, cachedTokens = 0, newTokens = 0;
   double queueMs = 0, ttftMs = 0, elapsedMs = 0;
-  std::optional<v1::Error> error; ///< with Finish::Error
+  std::optional<v1::Error> error; ///< null without Finish::Error
 };
 
 /// A row of logits, before an id is drawn from it.
@@ -248,7 +248,7 @@ struct Request {
   std::string prompt;             ///< special tokens are recognised; BOS is added if required
   std::string messages;           ///< JSON array of {"role","content"}, for the chat template
   std::string templateVariables;  ///< JSON object of other variables ("tools", …)
-  bool trustContent = false;      ///< control tokens in these two are tokens, not text
+  bool trustContent = false;      ///< control tokens in messages and variables are not made text
   int64_t maxTokens = -1;         ///< maximum new ids; -1: as many as the context allows
   int64_t minTokens = 0;
   std::vector<int32_t> stopIds;
@@ -256,20 +256,21 @@ struct Request {
   std::vector<std::vector<int32_t>> badWords; ///< id sequences that the answer must not contain
   bool ignoreEos = false, showSpecial = false;
   Sampling sampling;
-  /// A search instead of sampling: at most one of the two. Of `sampling`, it uses only logitBias.
+  /// A search instead of sampling; at most one of the two may be set. It uses only logitBias of
+  /// `sampling`.
   std::optional<Beams> beams;
   std::optional<Contrastive> contrastive;
   int32_t choices = 1;
   int32_t logprobs = -1; ///< -1: none; 0: the chosen id's; k: also the k likeliest ids'
   bool streaming = false;
-  int32_t priority = 0;    ///< lower runs first and may preempt a higher one
+  int32_t priority = 0;    ///< a lower number runs first and may preempt higher ones
   int64_t share = 0;       ///< the share that the request is charged to (Config::fair)
   bool prefixCache = true; ///< reads the prefix cache and adds pages to it
   uint64_t cacheSalt = 0;  ///< only finds cached pages of requests with the same salt
   Grammar grammarKind = Grammar::None;
   std::string grammar;
-  /// Receives the outputs, which cannot be awaited. Runs on a thread of the executor, one call at a
-  /// time.
+  /// Receives the outputs, which then cannot be awaited. Runs on a thread of the executor, one call at
+  /// a time.
   std::function<void(const Output &)> onOutput;
   /// Called on the engine's thread before each id is drawn. All requests wait until it returns.
   std::function<void(const LogitsRow &)> onLogits;
@@ -392,7 +393,7 @@ public:
   ~Executor() = default;
   Executor(Executor &&) = default;
   Executor &operator=(Executor &&other) noexcept {
-    handle = std::move(other.handle); // first: requests under way may still call hooks
+    handle = std::move(other.handle); // moved first, since requests under way may still call hooks
     kept = std::move(other.kept);
     return *this;
   }
@@ -415,7 +416,7 @@ public:
     }
     RequestId id = 0;
     ingot_error *error = nullptr;
-    // Locked because another thread may take the last output before the hooks are recorded.
+    // Another thread may take the last output before the hooks are recorded, so lock before the call.
     std::unique_lock lock(kept->mutex, std::defer_lock);
     const bool awaited = hooks && !request.onOutput;
     if (awaited)
@@ -430,8 +431,8 @@ public:
     return id;
   }
 
-  /// Waits for outputs of a request and returns all of them: at least one, or none if the time runs
-  /// out.
+  /// Waits for outputs of a request and returns all of them. There is at least one, or none if the time
+  /// runs out.
   Result<std::vector<Output>> await(RequestId id, Timeout timeout = {}) {
     ingot_outputs *list = nullptr;
     ingot_error *error = nullptr;
@@ -455,7 +456,7 @@ public:
     ingot_outputs_free(list);
     return outputs;
   }
-  /// As await(), for all requests without onOutput.
+  /// Does the same as await(), for all requests without onOutput.
   Result<std::vector<Output>> awaitAny(Timeout timeout = {}) { return await(INGOT_ANY, timeout); }
   /// Returns the number of outputs that await() would return without waiting; INGOT_ANY: of all
   /// requests.
@@ -484,7 +485,7 @@ public:
     return all;
   }
 
-  /// Ends a request within one step; its choices finish as Cancelled.
+  /// Ends a request within one step. Its choices finish as Cancelled.
   void cancel(RequestId id) { ingot_cancel(handle.get(), id); }
 
   /// Stops accepting requests, waits for those under way, then cancels the rest.
@@ -536,7 +537,7 @@ public:
     return out;
   }
 
-  /// Encodes a text; `plainPrompt`: with the BOS that the engine adds to prompts.
+  /// Encodes a text. `plainPrompt`: adds the BOS that the engine adds to prompts.
   Result<std::vector<int32_t>> encode(std::string_view from, bool plainPrompt = false) const {
     int32_t *ids = nullptr;
     size_t count = 0;
@@ -574,7 +575,7 @@ public:
     });
   }
 
-  /// Returns the C handle, for functions that this header lacks. This object still owns it.
+  /// Returns the C handle, for functions that this header does not have. This object still owns it.
   ingot_executor *c() const { return handle.get(); }
 
 private:
@@ -653,7 +654,7 @@ private:
         c.stop_beams = int32_t(from.beams->stop);
       }
       if (from.contrastive) {
-        c.penalty_alpha = from.contrastive->alpha != 0 ? from.contrastive->alpha : -1; // likewise
+        c.penalty_alpha = from.contrastive->alpha != 0 ? from.contrastive->alpha : -1; // as above
         c.top_k = from.contrastive->topK;
       }
     }
@@ -673,7 +674,7 @@ private:
     return std::string(out, size);
   }
 
-  std::unique_ptr<Kept> kept = std::make_unique<Kept>(); // outlives the handle: hooks may run
+  std::unique_ptr<Kept> kept = std::make_unique<Kept>(); // outlives the handle, as hooks may run
   std::unique_ptr<ingot_executor, Close> handle;
 };
 
