@@ -19,13 +19,13 @@ public:
 
   bool hasCalls() const { return marks != nullptr; }
   Callable callable(std::string_view name, element parameters, bool given, bool bound);
-  /// Calls with all their marks: one, or several if `parallel`.
+  /// Returns the rule of calls with all their marks: one call, or several if `parallel`.
   std::string calls(const std::vector<Callable> &tools, bool parallel);
-  /// The reasoning that a model may write first; "" if the model does not reason.
+  /// Returns the rule of the reasoning that a model may write first; "" if the model does not reason.
   std::string thought();
-  /// An answer of the given shape, with the marks around it.
+  /// Returns the rule of an answer with the given body, and the marks around it.
   std::string shaped(const std::string &body);
-  /// A whole answer that is arbitrary text with calls in it.
+  /// Returns the rule of a whole answer that is arbitrary text with calls in it.
   std::string anyText(const std::vector<Callable> &tools, bool parallel);
 
 private:

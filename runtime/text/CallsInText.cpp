@@ -3,11 +3,11 @@
 //   start: ( TEXT | special tokens | opening call )*
 //
 // Text is free up to the mark that opens calls, in the form that the parser looks for
-// (markToFind()). It is a lexeme that ends with the first such mark, and takes precedence over
-// other text there; a special token stands for itself. After the mark come calls with their fixed
-// text, then text again. If a format has no mark, or one that ordinary text may contain as well (a
-// bare object, a fence), a call begins at the name of a tool. Reasoning is any text up to its end:
-// no call is read there.
+// (markToFind()). Text and mark are one lexeme, which ends with the first such mark and takes
+// precedence over the lexeme of other text. If the mark is a special token, it is its own lexeme.
+// After the mark come calls with their fixed text, then text again. If a format has no mark, or one
+// that ordinary text may contain as well (a bare object, a fence), a call begins at the name of a
+// tool. Reasoning is any text up to its end, and no call is read in it.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/CallWriter.h"
@@ -33,7 +33,7 @@ static std::string regexQuoted(std::string_view text) {
   return quoted;
 }
 
-/// All special tokens except `but`; "" if there are none.
+/// Returns a rule of all special tokens except `but`; "" if there are none.
 std::string CallWriter::specials(const std::vector<int32_t> &but) const {
   std::string ranges;
   const int32_t ids = tokenizer ? tokenizer->vocabSize() : 0;
@@ -52,7 +52,7 @@ std::string CallWriter::specials(const std::vector<int32_t> &but) const {
 
 std::string CallWriter::plainText() { return rule("/(?s:.+)/"); }
 
-/// Whether only the name of a tool distinguishes the format's calls from text.
+/// Returns whether only the name of a tool distinguishes the format's calls from text.
 static bool toldByName(const ToolMarks &marks) {
   return !marks.bare.empty() || marks.messages == "functionary";
 }
@@ -72,12 +72,12 @@ std::vector<CallWriter::Opening> CallWriter::openings() const {
     ToolMarks rest = *marks;
     rest.section.remove_prefix(found.size());
     add(found, rest);
-    // Calls do not always end with the same token: the end may be text, after the list's bracket.
+    // Calls do not always end with the same token, because the end may be text after the list's bracket.
     rest.sectionEnd = rest.sectionEnd.substr(0, rest.sectionEnd.find(markToFind(rest.sectionEnd)));
     for (std::string_view also : marks->alsoOpen)
       add(also, rest);
   }
-  // A single call without a section around it.
+  // Add the mark of a single call without a section around it.
   const bool object = marks->syntax == CallSyntax::Object;
   const std::string_view found =
       markToFind(object ? marks->open.substr(0, marks->open.find('{')) : marks->open);
@@ -91,12 +91,12 @@ std::vector<CallWriter::Opening> CallWriter::openings() const {
   return all;
 }
 
-/// An opening mark and the calls that follow it.
+/// Returns the rule of an opening mark and the calls that follow it.
 std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &tools,
                                bool parallel) {
   const ToolMarks *const whole = std::exchange(marks, &one.rest);
   const AnswerMarks *const headers = std::exchange(answer, nullptr); // headers precede the mark
-  // Calls without a list each have their own opening mark.
+  // If calls do not form a list, each has its own opening mark.
   const bool list = !one.rest.sectionEnd.empty() && !one.rest.sectionEach;
   const std::string calls = toldByName(*whole) ? namedCalls(tools, /*first=*/false) + "*"
                                                : mark(list ? one.rest.section : "") +
@@ -113,7 +113,7 @@ std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &
     return rule(textThrough(kAnyText, one.mark.substr(0, end)) + " " + mark(one.mark.substr(end)) +
                 calls);
   }
-  // Other parts may begin with the same token: the text up to the next token decides.
+  // Other parts may begin with the same token, so the text up to the next token decides.
   const std::string_view behind = one.mark.substr(special->second);
   size_t text = 0;
   while (text < behind.size() && !specialAt(behind.substr(text)))
@@ -126,7 +126,8 @@ std::string CallWriter::opened(const Opening &one, const std::vector<Callable> &
   return rule(open + all);
 }
 
-/// Calls that are recognised by the name of a tool: an object, Python, a line with the name.
+/// Returns the rule of calls that are recognised by the name of a tool: an object, Python, or a line
+/// with the name.
 std::string CallWriter::namedCalls(const std::vector<Callable> &tools, bool first) {
   const bool lists = marks->bare.find('[') != std::string_view::npos;
   const bool objects = marks->bare.find('{') != std::string_view::npos;
@@ -149,7 +150,8 @@ std::string CallWriter::namedCalls(const std::vector<Callable> &tools, bool firs
   return rule(any);
 }
 
-/// Harmony: a message's header names its recipient, between tokens.
+/// Returns the rule for formats like Harmony, in which a message's header names its recipient between
+/// special tokens.
 std::string CallWriter::inMessages(const std::vector<Callable> &tools) {
   const auto body = specialAt(answer->headerEnd);
   std::string any;
@@ -167,7 +169,8 @@ std::string CallWriter::inMessages(const std::vector<Callable> &tools) {
          " " + header + ")*";
 }
 
-/// Reasoning is any text up to its end, and may be the whole answer.
+/// Returns the rule of `items` with reasoning, which is any text up to its end and may be the whole
+/// answer.
 std::string CallWriter::aroundReasoning(const std::string &items,
                                         const std::vector<int32_t> &openers) {
   const std::string text = plainText();

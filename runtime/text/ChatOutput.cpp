@@ -56,7 +56,7 @@ void ChatOutputParser::Impl::collectMarks() {
 }
 
 void ChatOutputParser::Impl::collectEnds() {
-  auto add = [this](std::string_view mark) { // shorter or other marks may begin a value
+  auto add = [this](std::string_view mark) { // other marks, and shorter ones, may begin a value
     if (mark.size() > 2 && std::string_view("<[`>").find(mark.front()) != mark.npos)
       callEnds.push_back(mark);
   };
@@ -224,7 +224,7 @@ void ChatOutputParser::Impl::take(const std::string &whole) {
         answerEnd.clear();
         return endPart();
       }
-      if (whole == pair.close) { // the text itself may contain it, so it is shown if text follows
+      if (whole == pair.close) { // text may contain this mark, so it is shown if more text follows
         textFollows = false;
         space += (std::exchange(lineHeld, false) ? "\n" : "") + whole;
         spaceHasMark = true;
@@ -302,17 +302,17 @@ std::vector<OutputPiece> ChatOutputParser::finish(bool cut) {
   impl->pieces.clear();
   if (impl->over)
     return {};
-  // The re-read text may open another call, which then also lacks its end.
+  // Text that is read again may open another call, which then has no end either.
   while (impl->at == At::Body || impl->at == At::Call)
     impl->finishCall(cut);
-  // A truncated header is not shown to the reader; text that only looked like a header is.
+  // A truncated header is not shown to the reader, but text that only looked like a header is shown.
   if (impl->at == At::Header && (impl->raw || impl->headerIsForReader())) {
     impl->at = At::Content;
     if (impl->raw)
       impl->say(OutputPiece::Kind::Content, std::exchange(impl->headerMark, {}));
     impl->say(OutputPiece::Kind::Content, std::exchange(impl->header, {}));
   }
-  // The beginning of a mark that was not completed.
+  // The answer may end with the beginning of a mark.
   auto kind = impl->at == At::Reasoning ? OutputPiece::Kind::Reasoning : OutputPiece::Kind::Content;
   const bool ofText = impl->at == At::Content || impl->at == At::Begin;
   const bool ofCall = cut && ofText && impl->mark.size() > 1 &&

@@ -7,8 +7,9 @@
 //                                                     ToolCall 0 name "f", Arguments "{…" as they
 //                                                     come
 //
-// A mark counts only where its format allows it: a reasoning mark once, at its place; a call mark
-// if a call of a known tool follows. Everything else is the model's text, including every blank.
+// A mark counts only where its format allows it. A reasoning mark counts once, at its place, and a
+// call mark only if a call of a known tool follows. Everything else is the model's text, including
+// every blank.
 //
 // The formats are rows of two tables (OutputFormats.h). To add one, see docs/extending.md.
 //===----------------------------------------------------------------------===//
@@ -19,7 +20,7 @@
 
 namespace ingot::text {
 
-/// Part of an answer. All pieces of one kind (and tool call), joined, form that part.
+/// A piece of a part of an answer. The pieces of one kind, or of one tool call, joined, form the part.
 struct OutputPiece {
   enum class Kind : uint8_t { Content, Reasoning, ToolName, ToolArguments };
   Kind kind;
@@ -28,24 +29,24 @@ struct OutputPiece {
   std::string text;      ///< ToolArguments: JSON text of an object
 };
 
-/// How a model marks tool calls and reasoning; an empty name: it does not.
+/// How a model marks tool calls and reasoning. An empty name means that it does not.
 struct OutputFormat {
   std::string tools;          ///< a name of toolFormatNames(), or ""
   std::string reasoning;      ///< a name of reasoningFormatNames(), or ""
-  bool reasoningOpen = false; ///< the template itself opens reasoning: the answer begins inside it
-  bool answerOpen = false;    ///< likewise for the marks around the answer
+  bool reasoningOpen = false; ///< the template opens reasoning, so the answer begins inside it
+  bool answerOpen = false;    ///< the template writes the mark that opens the answer
 };
 /// Completes truncated arguments to a valid JSON object.
 std::string closedArguments(std::string_view begun);
-/// The names of the known formats.
+/// Returns the names of the known formats.
 std::span<const std::string_view> toolFormatNames();
 std::span<const std::string_view> reasoningFormatNames();
 /// Detects the format from the marks that a chat template writes.
 OutputFormat detectOutputFormat(std::string_view chatTemplate);
-/// "tools: hermes; reasoning: think"; "none known" for an unknown part.
+/// Returns, for example, "tools: hermes; reasoning: think". An unknown part is "none known".
 std::string describeFormat(const OutputFormat &format);
-/// The format of one answer: a rendered prompt that leaves reasoning or the answer open is more
-/// specific than the template alone (variables such as enable_thinking decide).
+/// Returns the format of one answer. The end of the rendered prompt shows whether reasoning or the
+/// answer is open. The template alone does not, because variables such as enable_thinking decide.
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt);
 /// How to read an answer.
 struct ChatReading {
@@ -69,16 +70,16 @@ public:
   /// searched for in it.
   std::vector<OutputPiece> push(std::string_view text, bool mayStop = true);
   /// Ends the answer and returns the text that was held back. A malformed or unfinished call becomes
-  /// content, unless its name was already returned: its arguments are then closed, so that they are
-  /// JSON. `cut`: the token limit or the client ended the answer. Arguments are then returned only as
-  /// far as they came, and the beginning of a call without a name is returned only if the answer may
-  /// be text: no call precedes it, and none is required.
+  /// content. If its name was already returned, its arguments are closed instead, so that they are
+  /// JSON. `cut`: the token limit or the client ended the answer. Arguments are then returned as far as
+  /// they came, without being closed. The beginning of a call whose name is not known yet is then
+  /// returned only if the answer may be text, that is, if no call precedes it and none is required.
   std::vector<OutputPiece> finish(bool cut = false);
   int32_t toolCalls() const;       ///< calls begun so far
-  bool ended() const;              ///< by a stop string or after the only call: nothing is returned
-                                   ///< from then on
+  bool ended() const;              ///< a stop string or the only allowed call has ended the answer;
+                                   ///< nothing is returned from then on
   const std::string &stop() const; ///< the stop string that ended it, or ""
-  /// Number of reasoning tokens (calls of push()) so far, without those of its marks.
+  /// Returns the number of reasoning tokens (calls of push()) so far, without the tokens of its marks.
   int64_t reasoningTokens() const;
 
 private:
@@ -92,23 +93,23 @@ struct AnswerShape {
                             ///< "": no calls
   std::string_view tool{};  ///< name of the tool that must be called; "": any
   bool mustCall = false;    ///< the model must call a tool; otherwise it may answer instead
-  /// Any text is an answer, `answer` is ignored, and calls may appear anywhere in it. Arguments of
-  /// tools without "strict": true are constrained only in syntaxes that write neither JSON nor bare
-  /// text.
+  /// Any text is an answer, calls may appear anywhere in it, and `answer` is ignored. Arguments of tools
+  /// without "strict": true are constrained only in syntaxes that write neither JSON nor bare text.
   bool anyText = false;
   bool parallel = true; ///< allow several calls
   /// The Lark source of the rule body that an answer must match (`%json {…}`, `/…/`); "": any text.
   std::string answer{};
 };
 
-/// A regex as a Lark terminal: between slashes, with slashes and line feeds escaped.
+/// Returns a regex as a Lark terminal: between slashes, with slashes and line feeds escaped.
 std::string larkRegex(std::string_view regex);
 /// Returns the Lark source (GrammarKind::Lark, llguidance) that makes a model of that format call a
 /// tool or answer in a shape. Calls are spelt as in the format, with arguments according to the
-/// tools' schemas. A model that reasons may do so first. `tokenizer`: marks that are special tokens
-/// of it are written as such (without it they are written as text, which such a model does not
-/// expect). E0631 if calls are requested but the format has none; E0632 if `tools` is malformed or
-/// `tool` is not one of them. Errors in a schema are reported when the grammar is compiled.
+/// tools' schemas. A model that reasons may do so first. `tokenizer`: marks that are its special
+/// tokens are written as special tokens. Without it they are written as text, which such a model does
+/// not expect. Fails with E0631 if calls are requested but the format has none, and with E0632 if
+/// `tools` is malformed or `tool` is not one of them. Errors in a schema are reported when the grammar
+/// is compiled.
 Result<std::string> answerGrammar(const OutputFormat &format, const AnswerShape &shape,
                                   const Tokenizer *tokenizer = nullptr);
 

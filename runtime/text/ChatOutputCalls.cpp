@@ -58,7 +58,7 @@ void ChatOutputParser::Impl::body(char c) {
     }
   if (partial)
     return;
-  if (const size_t rest = mark.size() - 1) { // only the first character has been consumed
+  if (const size_t rest = mark.size() - 1) { // consume only the first character
     c = mark.front();
     input.replace(0, next, mark, 1);
     next = 0;
@@ -77,7 +77,7 @@ void ChatOutputParser::Impl::body(char c) {
     return;
   }
   if (calls > callsBefore && !strict && c == '}')
-    return; // a surplus brace, as small models write it
+    return; // small models write a surplus brace
   const bool object = tools->syntax == CallSyntax::Object;
   if (c == '{' &&
       (object || tools->fenced || tools->eitherShape || tools->syntax == CallSyntax::Python))
@@ -134,7 +134,7 @@ void ChatOutputParser::Impl::call(char c) {
   case Reading::Bad:
     if (!certain)
       return fail();
-    return endCall(std::string(1, c)); // its name was returned and cannot be retracted
+    return endCall(std::string(1, c)); // the name was returned and cannot be retracted
   }
 }
 
@@ -171,7 +171,7 @@ void ChatOutputParser::Impl::fail() {
     leave();
   } else if (!again.empty()) {
     started = true;
-    // Without this, the mark itself would be taken for an opener again.
+    // Skip the mark, because otherwise it would be taken for an opener again.
     size_t size = 1;
     for (std::string_view text : openers)
       if (again.starts_with(text))

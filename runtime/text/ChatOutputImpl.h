@@ -7,12 +7,12 @@
 //     └──────────── end of a message ────────┘    └─close, other──┘ └───────────────┘
 //                                                 └────────── Bad: what was read is content ─┘
 //
-// Until a call is certain, its text is kept; if it turns out not to be a call, it becomes content
-// unchanged, with its marks. White space alone, next to a call or at the end of reasoning,
-// separates parts and is not shown; all other white space is shown.
+// Until a call is certain, its text is kept. If it turns out not to be a call, it becomes content
+// unchanged, with its marks. White space that stands alone next to a call, or at the end of
+// reasoning, separates parts and is not shown. All other white space is shown.
 //
-// ChatOutput.cpp reads text and the marks in it, ChatOutputMessages.cpp the headers of formats whose
-// answers are messages (Harmony), ChatOutputCalls.cpp the calls.
+// ChatOutput.cpp reads text and the marks in it. ChatOutputMessages.cpp reads the headers of formats
+// whose answers are messages (Harmony). ChatOutputCalls.cpp reads the calls.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,9 +33,9 @@ struct ChatOutputParser::Impl {
   using Kind = OutputPiece::Kind;
   std::shared_ptr<const ChatReading> reading;
   const ToolMarks *tools;
-  const AnswerMarks *marks; ///< of reasoning and the answer; may be null
-  /// Reasoning is not separated from the answer, and messages are only parsed for calls: all other
-  /// text is content, including marks.
+  const AnswerMarks *marks; ///< marks of reasoning and of the answer; may be null
+  /// Reasoning is not separated from the answer, and messages are only parsed for calls. All other text
+  /// is content, including marks.
   bool raw = false;
   std::string_view reasoningOpen; ///< in the form that the parser looks for
   enum class At : uint8_t { Begin, Header, Reasoning, Content, Body, Call };
@@ -43,15 +43,15 @@ struct ChatOutputParser::Impl {
   std::string input; ///< text that is still to be read
   size_t next = 0;
   std::string mark;          ///< possible beginning of a mark
-  std::string kept;          ///< text since the last decided point: content, if it is not a call
+  std::string kept;          ///< undecided text, which is content if it is not a call
   std::string space;         ///< white space, shown only if content follows
   std::string headerMark;    ///< the mark that began the header, if text may contain that mark
   std::string header;        ///< header of a message
   std::string answerEnd;     ///< the mark that ends the answer; "": none was opened
   bool spaceHasMark = false; ///< `space` also holds a mark, which is not shown at the end
-  bool started = false;      ///< content or a call was seen: no bare call may begin any more
+  bool started = false;      ///< there was content or a call, so no bare call may begin any more
   bool reasoned = false;     ///< reasoning was opened, or can no longer be opened
-  bool textFollows = false;  ///< content since the last call or mark: its white space is shown
+  bool textFollows = false;  ///< there was content after the last call or mark
   bool dropLines = false;    ///< line feeds after a reasoning mark belong to the mark
   bool certain = false;      ///< the reader has reported the call's name
   bool strict = false, bracket = false;
@@ -64,19 +64,19 @@ struct ChatOutputParser::Impl {
   CallSink sink;
   std::unique_ptr<ToolCallReader> reader;
   std::vector<OutputPiece> pieces;
-  std::vector<std::string_view> openers, closers; ///< of calls, in the form that the parser looks
-                                                  ///< for
-  std::vector<std::string_view> callEnds; ///< those of calls and messages after which no call can
+  std::vector<std::string_view> openers, closers; ///< marks of calls, in the form that the parser
+                                                  ///< looks for
+  std::vector<std::string_view> callEnds; ///< marks of calls and messages after which no call can
                                           ///< continue
   bool lineHeld = false;                  ///< a line feed that may belong to the mark after it
   bool heldOpen = false;                  ///< reasoning was opened and has no text yet
-  bool openedAgain = false; ///< by the model, after the template had already opened it
+  bool openedAgain = false; ///< the model opened reasoning after the template had opened it
   bool wasCall = false;     ///< the previous message was a call
 
   explicit Impl(std::shared_ptr<const ChatReading> given);
   void collectMarks();
   void collectEnds();
-  /// The mark that opens one call. For an object, it ends where the object begins.
+  /// Returns the mark that opens one call. For an object, it ends where the object begins.
   std::string_view callMark() const;
 
   // ---------------------------------------------------------------- output
@@ -93,8 +93,8 @@ struct ChatOutputParser::Impl {
   }
   /// Visits the marks that count in this state.
   template <typename Visit> void eachMark(Visit visit) const;
-  /// Checks whether `mark` begins or is a mark. The longest match wins, since some marks begin
-  /// others.
+  /// Checks whether `mark` is a mark or the beginning of one. The longest match wins, since some marks
+  /// begin with others.
   void matchMarks(Kind kind);
   void openReasoning();
   void endPart();
@@ -107,39 +107,38 @@ struct ChatOutputParser::Impl {
   void endMessage();
   void headerStep(char c);
   bool mayBeHeader() const;
-  /// Whether headers contain only the name of the message's recipient.
+  /// Returns whether headers contain only the name of the message's recipient.
   bool namesAlone() const { return marks->recipient.empty() && marks->channel.empty(); }
-  /// Whether the beginning of a mark can only belong to a control token.
+  /// Returns whether the beginning of a mark can only belong to a control token.
   bool isControl(std::string_view begun) const;
-  /// Whether a truncated header is the text of a model that answers without one.
+  /// Returns whether a truncated header is the text of a model that answers without a header.
   bool headerIsForReader() const;
-  /// There is no header: the model answers without one.
+  /// Called when the model answers without a header: the header read so far is text.
   void headerIsText();
   void openMessage(std::string_view text);
 
   // ---------------------------------------------------------------- calls
 
   void openBody(std::string_view opener, bool isStrict);
-  /// Whether this is the mark of one call, after which its reader begins, rather than that of a
-  /// section.
+  /// Returns whether this mark opens one call, so that its reader begins, and not a section.
   bool isCallMark(std::string_view text) const;
   void begin(std::unique_ptr<ToolCallReader> made);
-  /// Between calls: white space and separators, a bracket around the calls, marks.
+  /// Takes a character between calls: white space, separators, a bracket around the calls, or marks.
   void body(char c);
   bool longerMark() const;
   bool opens(std::string_view text) const;
-  /// Whether a closing mark ends all calls, rather than a single one.
+  /// Returns whether a closing mark ends all calls, and not a single one.
   bool ends(std::string_view text) const;
   void leave();
   void call(char c);
-  /// Handles a call that lacks its end, and the text that follows it.
+  /// Handles a call without its end mark, and the text that follows it.
   void endCall(const std::string &rest);
   void afterCall();
   void readAgain(std::string_view text);
-  /// Not a call: the kept text is content, and may contain another opener after its first
-  /// character.
+  /// Called if the kept text is not a call. It becomes content, and may contain another opener after its
+  /// first character.
   void fail();
-  /// Whether the kept text can only be the beginning of a call.
+  /// Returns whether the kept text can only be the beginning of a call.
   bool beginsCall() const;
   /// Handles an answer that ends within a call, or where a call may begin.
   void finishCall(bool cut);
@@ -148,7 +147,7 @@ struct ChatOutputParser::Impl {
 
   void step(char c);
   void run();
-  /// Counts a reasoning token. The last ones may form a mark, which only becomes clear later.
+  /// Counts a reasoning token. The last tokens may form a mark, which becomes clear only later.
   void countToken(bool before);
 };
 

@@ -9,7 +9,7 @@ namespace ingot::text {
 
 namespace {
 
-/// The recipient and the channel of a message, from its header.
+/// The recipient and the channel of a message, which its header contains.
 struct Header {
   std::string recipient, channel;
 };

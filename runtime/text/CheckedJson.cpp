@@ -11,12 +11,12 @@ bool isScalar(std::string_view text) {
   return text == "true" || text == "false" || text == "null" || isJsonNumber(text);
 }
 
-/// Checks a JSON object or array as it streams: Done at its last bracket. The first character must
-/// be its opening bracket. Control characters within strings are accepted.
+/// Checks a JSON object or array as it streams. feed() returns Done at its last bracket. The first
+/// character must be its opening bracket. Control characters within strings are accepted.
 class JsonObjectScanner {
 public:
   Reading feed(char c);
-  /// Whether the last character that was fed is within a string.
+  /// Returns whether the last character that was fed is within a string.
   bool inText() const { return at == At::Text; }
 
 private:
@@ -88,7 +88,7 @@ Reading JsonObjectScanner::feed(char c) {
       escape = 1;
     else if (c == '"')
       at = isKey ? At::Colon : At::After;
-    return Reading::More; // control characters are accepted: the caller escapes them
+    return Reading::More; // control characters are accepted, because the caller escapes them
   case At::Scalar:
     if (c != ',' && c != '}' && c != ']' && !isSpace(c)) {
       scalar += c;
@@ -132,7 +132,7 @@ Reading JsonObjectScanner::feed(char c) {
   }
 }
 
-/// Complete JSON, with control characters in its strings escaped.
+/// Checks JSON and escapes control characters in its strings.
 class WholeJson {
 public:
   /// Appends the output to `out`.

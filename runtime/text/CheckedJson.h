@@ -7,8 +7,8 @@
 
 namespace ingot::text {
 
-/// The text as JSON, with control characters in its strings escaped, and the type of its value (one
-/// of ValueTypes); "" if it is not JSON.
+/// Returns the text as JSON, with control characters in its strings escaped; "" if it is not JSON.
+/// `type` receives the type of its value (one of ValueTypes).
 std::string checkedJson(std::string_view text, uint8_t &type);
 
 } // namespace ingot::text

@@ -14,13 +14,14 @@ namespace ingot::text {
 
 namespace {
 
-/// A format, recognised by strings that a template contains and one that it does not.
+/// A format, and the strings by which it is recognised: a template contains `spells` and `also`, and
+/// does not contain `butNot`.
 struct Sign {
   std::string_view format;
   std::string_view spells, also{}, butNot{};
 };
 
-/// In order: the first match wins. Distinctive marks precede those that many families share.
+/// The first match wins, so distinctive marks precede marks that many families share.
 constexpr Sign kToolSigns[] = {
     {"harmony", "<|channel|>", "<|message|>"},
     {"atem", "<atem:"},
@@ -117,7 +118,7 @@ OutputFormat detectOutputFormat(std::string_view chatTemplate) {
   format.tools = firstSign(kToolSigns, chatTemplate);
   format.reasoning = firstSign(kAnswerSigns, chatTemplate);
   if (const AnswerMarks *row = answerMarks(format.reasoning); row && !row->hasHeaders()) {
-    // Reasoning is open in every answer if the prompt's tail opens it and does not close it there.
+    // Reasoning is open in every answer if the prompt's tail opens it and does not close it again.
     size_t prompt = chatTemplate.rfind("add_generation_prompt");
     std::string_view tail = prompt == std::string_view::npos ? "" : chatTemplate.substr(prompt);
     std::string_view open = markToFind(row->reasoning.open);

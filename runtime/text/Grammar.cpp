@@ -25,7 +25,7 @@ const char *nameOf(GrammarKind kind) {
   return "grammar";
 }
 
-/// The error for a source that cannot be used.
+/// Returns the error for a source that cannot be used.
 Error refused(GrammarKind kind, int32_t status, std::string why) {
   switch (status) {
   case INGOT_TEXT_TOO_LARGE:

@@ -1,14 +1,15 @@
 //===- Grammar.h - Constrains answers to a grammar --------------------------===//
 //
-// Before each token, a constraint determines which ids may come next; the sampler considers only
-// those. The implementation is llguidance's, called through the Rust crate.
+// Before each token, a constraint determines which ids may come next. The sampler considers only
+// these ids. The implementation is llguidance's, called through the Rust crate.
 //
 //   schema, regex, grammar --compile--> Grammar --start--> Constraint, one per sequence
 //                                                            allowed() -> bits; sampler; accept(id)
 //
-// A Vocabulary is built once per engine, when the first constraint is requested (it is a trie of
-// all tokens). Compilation is limited in size, depth and time; a mask in work. Vocabulary and
-// Grammar may be used from several threads at once, a Constraint from only one at a time.
+// A Vocabulary is a trie of all tokens. It is built once per engine, when the first constraint is
+// requested. Compilation is limited in size, depth and time, and the computation of a mask in work.
+// Vocabulary and Grammar may be used from several threads at once, a Constraint from only one at a
+// time.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -18,9 +19,9 @@ namespace ingot::text {
 
 enum class GrammarKind : uint8_t {
   JsonObject, ///< any JSON object; needs no source
-  JsonSchema, ///< a JSON schema (as far as llguidance supports it; unsupported keywords are
-              ///< rejected by name)
-  Regex,      ///< matches the whole answer
+  JsonSchema, ///< a JSON schema, as far as llguidance supports it; unsupported keywords are
+              ///< rejected by name
+  Regex,      ///< a regex that matches the whole answer
   Lark,       ///< llguidance's Lark dialect
   Gbnf,       ///< llama.cpp's grammars, translated
   Choice,     ///< a JSON array of strings, one of which must be the answer
@@ -29,8 +30,8 @@ enum class GrammarKind : uint8_t {
 /// A trie of all tokens of a tokenizer.
 class Vocabulary {
 public:
-  /// `vocab`: number of ids in the logits. `eos`: all ids that end an answer. The tokenizer must
-  /// outlive this. E0624 if it has no tokens to build a trie from.
+  /// `vocab`: number of ids in the logits. `eos`: all ids that end an answer. The tokenizer must outlive
+  /// this object. Fails with E0624 if the tokenizer has no tokens to build a trie from.
   static Result<std::unique_ptr<Vocabulary>> create(const Tokenizer &tokenizer, int32_t vocab,
                                                     std::span<const int32_t> eos);
   ~Vocabulary();
@@ -45,15 +46,16 @@ class Constraint {
 public:
   Constraint(Constraint &&) noexcept;
   ~Constraint();
-  /// One bit per id of the vocabulary: id i is bit i % 32 of word i / 32; it is set if the id may
-  /// come next. An id that ends the answer is set if the grammar is complete. Valid until the next
-  /// call. E0623 if the work limit was exceeded (the answer cannot continue).
+  /// Returns one bit per id of the vocabulary, which is set if the id may come next. Id i is bit i % 32
+  /// of word i / 32. The bit of an id that ends the answer is set if the grammar is complete. The result
+  /// is valid until the next call. Fails with E0623 if the work limit is exceeded; the answer cannot
+  /// continue then.
   Result<std::span<const uint32_t>> allowed();
-  /// Advances by the chosen id, which must have been allowed. E0623 as above.
+  /// Advances by the chosen id, which must have been allowed. Fails with E0623 as allowed() does.
   Result<void> accept(int32_t id);
-  /// Whether only an end may follow.
+  /// Returns whether only the end may follow.
   bool complete() const;
-  /// An independent copy of the current state: for choices and beams.
+  /// Returns an independent copy of the current state, for choices and beams.
   Constraint clone() const;
 
 private:
@@ -62,24 +64,25 @@ private:
   void *handle;
 };
 
-/// Checks whether this JSON schema can constrain answers. Errors: E0625 with the JSON pointer of the
-/// fault in this schema, and no text other than the schema's own; E0622 (too large, too deep, or too
-/// slow).
+/// Checks whether this JSON schema can constrain answers. Fails with E0625, which has the JSON pointer
+/// of the fault and quotes no text but the schema's, and with E0622 if the schema is too large, too
+/// deep, or too slow to compile.
 Result<void> checkSchema(std::string_view schema, bool closeObjects = false);
-/// Closes the objects of the schema: an object that names keys and has no `additionalProperties`
-/// allows no other keys, at every depth; parts of an `allOf` are closed together. Ollama, llama.cpp
-/// and vLLM do the same, and OpenAI for `strict`. Errors as above; a schema that is already closed is
-/// returned unchanged.
+/// Closes the objects of the schema at every depth: an object that names keys and has no
+/// `additionalProperties` then allows no other keys. Parts of an `allOf` are closed together. Ollama,
+/// llama.cpp and vLLM do the same, and OpenAI does for `strict`. A schema that is already closed is
+/// returned unchanged. The errors are those of checkSchema().
 Result<std::string> closeObjects(std::string_view schema);
 
-/// The regex for texts of a JSON schema's `format`; "" if the format is only an annotation, which
-/// allows any text.
+/// Returns the regex for texts of a JSON schema's `format`; "" if the format is only an annotation,
+/// which allows any text.
 std::string formatPattern(std::string_view format);
 
 class Grammar {
 public:
-  /// Errors: E0625 (not a grammar of that kind; `why` has the library's message and the place),
-  /// E0622 (over 64 KiB, nested more than 64 deep, too large, or not compiled within 1.5 s).
+  /// Fails with E0625 if the source is not a grammar of that kind; `why` has the library's message and
+  /// the place. Fails with E0622 if the source is over 64 KiB, nested more than 64 deep, too large, or
+  /// not compiled within 1.5 s.
   static Result<std::shared_ptr<const Grammar>> compile(const Vocabulary &vocabulary,
                                                         GrammarKind kind, std::string_view source);
   ~Grammar();

@@ -6,7 +6,7 @@ namespace ingot::text {
 
 namespace {
 
-/// The arguments of a call whose name is known.
+/// Reads the arguments of a call whose name is known.
 class Arguments : public ToolCallReader {
 public:
   Arguments(CallSink &sink, std::string_view name) : sink(sink), name(name) {}
@@ -45,8 +45,8 @@ private:
   JsonMender arguments;
 };
 
-/// NAME MARK {…}. The name is the text before the brace without marks, ids and prefixes; Mistral's
-/// models also write NAME[CALL_ID]…[ARGS]{…} and NAME{…}.
+/// Reads NAME MARK {…}. The name is the text before the brace, without marks, ids and prefixes.
+/// Mistral's models also write NAME[CALL_ID]…[ARGS]{…} and NAME{…}.
 class JsonCall : public ToolCallReader {
 public:
   JsonCall(const ToolMarks &marks, CallSink &sink) : marks(marks), sink(sink) {}
@@ -60,7 +60,7 @@ public:
           !end.empty() && head.ends_with(end)) {
         head.erase(head.size() - end.size());
         if (!begin(/*whole=*/true))
-          return Reading::Bad; // treat it as text: the mark was consumed
+          return Reading::Bad; // the call becomes text, although its mark was consumed
         reader->finish(/*close=*/true);
         behind = end;
         return Reading::Done;
@@ -77,7 +77,8 @@ public:
   bool mayEnd() const override { return reader && reader->mayEnd(); }
 
 private:
-  /// The arguments follow, or there are none. `whole`: the mark after the name must be present.
+  /// Called when the arguments begin, or when there are none. `whole`: the mark after the name must be
+  /// present.
   bool begin(bool whole) {
     const std::string_view end = markToFind(marks.nameEnd.substr(marks.nameEnd.find('#') + 1));
     if (whole && (end.empty() || head.find(end) == head.npos))
@@ -90,7 +91,7 @@ private:
 
   std::string called() const {
     std::string_view rest = head;
-    // The part of the opening mark after its number: ID<|tool_call:name|>NAME.
+    // Remove the part of the opening mark that follows its number: ID<|tool_call:name|>NAME.
     if (size_t number = marks.open.find('#'); number != std::string_view::npos)
       if (size_t at = rest.find(marks.open.substr(number + 1)); at != std::string_view::npos)
         rest.remove_prefix(at + marks.open.size() - number - 1);
@@ -111,8 +112,8 @@ private:
       rest.remove_prefix(1);
     while (!rest.empty() && isSpace(rest.back()))
       rest.remove_suffix(1);
-    // functions.NAME:0, with or without prefix and index; "function" is DeepSeek's name for a
-    // tool's type.
+    // The name may have the form functions.NAME:0, with or without prefix and index. "function" is
+    // DeepSeek's name for a tool's type.
     for (std::string_view prefix : {"", "functions.", "function<｜tool▁sep｜>"})
       for (bool index : {false, true}) {
         std::string_view name = rest;

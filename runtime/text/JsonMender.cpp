@@ -109,7 +109,7 @@ std::string mendedScalar(std::string_view word) {
        {"None", "null"},
        {"NULL", "null"},
        {"undefined", "null"},
-       // JSON has no such numbers: they become null, as in JavaScript.
+       // JSON has no such numbers, so they become null, as in JavaScript.
        {"NaN", "null"},
        {"Infinity", "null"},
        {"-Infinity", "null"},
@@ -119,7 +119,7 @@ std::string mendedScalar(std::string_view word) {
       return std::string(json);
   if (isJsonNumber(word))
     return std::string(word);
-  // Number formats of Python and JavaScript.
+  // Read the number formats of Python and JavaScript.
   if (word.starts_with('+'))
     word.remove_prefix(1);
   const bool minus = word.starts_with('-');
@@ -160,14 +160,14 @@ std::string closedObject(std::string_view begun) {
 
 // ---------------------------------------------------------------- strings
 
-/// An invalid escape: its backslash is text.
+/// Ends an invalid escape, whose backslash becomes text.
 void JsonMender::brokenEscape(std::string &out) {
   if (!begun.empty())
     out += "\\\\" + begun.substr(1);
   begun.clear();
 }
 
-/// The next character of an escape: \n, A, or a pair 😀.
+/// Takes the next character of an escape: \n, A, or a pair 😀.
 void JsonMender::escape(char c, std::string &out) {
   const size_t size = begun.size();
   if (size == 1) {
@@ -185,7 +185,7 @@ void JsonMender::escape(char c, std::string &out) {
     }
     return;
   }
-  const bool second = size >= 6; // of a surrogate pair
+  const bool second = size >= 6; // the second half of a surrogate pair is being read
   if (second && (size == 6 ? c != '\\' : size == 7 && c != 'u')) {
     out += kReplacementEscape;
     begun.erase(0, 6);
@@ -230,7 +230,7 @@ void JsonMender::text(char c, std::string &out) {
   }
 }
 
-/// After a quote: it ends the string if the next character may follow a string.
+/// Takes a character after a quote. The quote ends the string if the character may follow a string.
 Reading JsonMender::afterText(char c, std::string &out) {
   if (isSpace(c)) {
     gap += c;
@@ -247,12 +247,12 @@ Reading JsonMender::afterText(char c, std::string &out) {
     end(gap + ":");
     return Reading::More;
   }
-  if (isKey && (c == ',' || c == '}')) { // a key without a value
+  if (isKey && (c == ',' || c == '}')) { // the key has no value
     end(": null");
     at = At::After;
     return after(c, out);
   }
-  if (isKey && ((string && !gap.empty()) || c == '{' || c == '[' || isDigit(c))) { // no colon
+  if (isKey && ((string && !gap.empty()) || c == '{' || c == '[' || isDigit(c))) { // no colon came
     end(": ");
     return value(c, out);
   }
@@ -260,7 +260,7 @@ Reading JsonMender::afterText(char c, std::string &out) {
     end("");
     return after(c, out);
   }
-  // An unescaped quote within the text.
+  // The quote is part of the text and was not escaped.
   appendEscaped(out, quote);
   for (char each : gap)
     appendEscaped(out, each);
@@ -292,10 +292,10 @@ void JsonMender::endWord(std::string &out) {
 Reading JsonMender::close(char c, std::string &out) {
   const char opener = c == '}' ? '{' : '[';
   if (open.find(opener) == open.npos)
-    return Reading::More; // it closes nothing, so ignore it
+    return Reading::More; // the bracket closes nothing, so ignore it
   std::erase(held, ',');
   release(out);
-  while (open.back() != opener) { // unclosed inner brackets
+  while (open.back() != opener) { // close the inner brackets
     out += inObject() ? '}' : ']';
     open.pop_back();
   }
@@ -336,14 +336,14 @@ Reading JsonMender::value(char c, std::string &out) {
   return Reading::More;
 }
 
-/// Before a key, an item, or the closing bracket.
+/// Takes a character before a key, an item, or the closing bracket.
 Reading JsonMender::next(char c, std::string &out) {
   if (isSpace(c)) {
     held += c;
     return Reading::More;
   }
   if (c == ',' || (c == ':' && !inObject()))
-    return Reading::More; // superfluous
+    return Reading::More; // the character is superfluous
   if (c == '}' || c == ']')
     return close(c, out);
   release(out);
@@ -393,7 +393,7 @@ Reading JsonMender::after(char c, std::string &out) {
   if (c == '}' || c == ']')
     return close(c, out);
   if (c != '"' && c != '\'' && c != '{' && c != '[' && !isWordPart(c))
-    return Reading::More; // meaningless, so ignore it
+    return Reading::More; // the character means nothing, so ignore it
   held.insert(0, held.empty() ? ", " : ",");
   at = At::Next;
   return next(c, out);

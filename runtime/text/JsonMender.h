@@ -1,7 +1,7 @@
 //===- JsonMender.h - Turns JSON as models write it into valid JSON --------===//
 //
-// A call whose name has been returned cannot be retracted, so its arguments must become JSON
-// whatever follows. The mender takes them as they stream and returns JSON:
+// A call whose name has been returned cannot be retracted, so its arguments must become JSON, whatever
+// the model writes. The mender takes them as they stream and returns JSON:
 //
 //   control characters in strings, \q, a lone \ud83d  ->  \n, \\q, �
 //   True, None, NaN, Infinity                         ->  true, null, null, null
@@ -27,14 +27,13 @@ enum class Reading : uint8_t {
 
 class JsonMender {
 public:
-  /// Appends the decided output to `out`. The first character must be '{' or '['. Returns Done at
-  /// the bracket that closes it. Values nested in more than 64 brackets become null. Returns Bad if
-  /// a word is too long.
+  /// Takes a character, and appends the output that is decided to `out`. The first character must be '{'
+  /// or '['. Returns Done at the bracket that closes it, and Bad if a word is too long. Values nested in
+  /// more than 64 brackets become null.
   Reading feed(char c, std::string &out);
-  /// Ends the text. `close`: close everything that is open; otherwise held text is returned as it
-  /// came.
+  /// Ends the text. `close`: closes everything that is open. Otherwise held text is returned as it came.
   void finish(bool close, std::string &out);
-  /// Whether the next character is within a string.
+  /// Returns whether the next character is within a string.
   bool inText() const { return at == At::Text; }
 
 private:
@@ -65,20 +64,20 @@ private:
   bool inSkipped = false, skipEscape = false;
 };
 
-/// A scalar as JSON: true, 1; "" if it is not a scalar, even after mending.
+/// Returns a scalar as JSON, such as true or 1; "" if it is not a scalar, even after mending.
 std::string mendedScalar(std::string_view word);
 /// Closes the beginning of a JSON object; "{}" if it is empty.
 std::string closedObject(std::string_view begun);
-/// The text without white space at both ends.
+/// Returns the text without white space at both ends.
 std::string_view trimmed(std::string_view text);
-/// -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
+/// Returns whether the text matches -?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?
 bool isJsonNumber(std::string_view text);
 /// Appends a character of a JSON string, escaped where JSON requires it.
 void appendEscaped(std::string &json, char c);
 /// Appends a character as UTF-8; U+FFFD for an unpaired surrogate.
 void appendUtf8(std::string &text, uint32_t code);
 
-/// Character classes as in JSON, independent of the locale.
+/// JSON's character classes, which do not depend on the locale.
 constexpr bool isSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool isHex(char c) {

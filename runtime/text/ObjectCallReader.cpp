@@ -41,9 +41,9 @@ bool unescape(std::string_view text, std::string &out) {
   return true;
 }
 
-/// {"name": …, "arguments": {…}}, in any order; also "parameters", "function" and the wrapper
-/// {"type": "function", "function": {…}} as some models write them, and {"f": {…}} (Apertus). Other
-/// keys are skipped with their values, and so is a repeated name or repeated arguments.
+/// Reads {"name": …, "arguments": {…}}, in any order. Some models write "parameters", "function" or
+/// the wrapper {"type": "function", "function": {…}}, and Apertus writes {"f": {…}}. Other keys are
+/// skipped with their values, and so are a repeated name and repeated arguments.
 class ObjectCall : public ToolCallReader {
 public:
   ObjectCall(CallSink &sink, bool strict) : sink(sink), strict(strict) {}
@@ -62,7 +62,7 @@ public:
     if (at == At::Arguments) {
       arguments.finish(close, out);
     } else if (at == At::Text && !isKey && isArgumentsKey() && !hasArguments && !name.empty()) {
-      (void)textArguments(close, out); // an object inside a string
+      (void)textArguments(close, out); // the arguments are an object inside a string
     }
     give(out);
   }
@@ -116,7 +116,7 @@ private:
       return c == '{' ? Reading::More : Reading::Bad;
     case At::Key:
       if (c == '}' && begun)
-        return after(c); // after a superfluous comma
+        return after(c); // the object ends after a superfluous comma
       if (c != '"')
         return Reading::Bad;
       at = At::Text;
@@ -241,7 +241,7 @@ private:
     return Reading::More;
   }
 
-  /// Arguments as an object inside a string; an empty string is an empty object.
+  /// Reads arguments that are an object inside a string. An empty string is an empty object.
   bool textArguments(bool close, std::string &out) {
     std::string plain;
     if (close && word.ends_with('\\') && escaped)
@@ -272,7 +272,7 @@ private:
       at = At::Key;
       return Reading::More;
     }
-    if (c == '"' && begun) { // a comma is missing
+    if (c == '"' && begun) { // the comma before the key is missing
       at = At::Key;
       return feed(c);
     }

@@ -22,7 +22,8 @@ constexpr std::string_view kDsmlCalls[] = {"<｜DSML｜tool_calls>", "<｜DSML�
 constexpr std::string_view kDsmlCallsEnd[] = {"</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"};
 constexpr std::string_view kJsonNeck = "\", \"arguments\": ";
 
-/// The versions differ in the mark around all calls, and models write both.
+/// Returns the row of a version of DSML. The versions differ in the mark around all calls, and models
+/// write both.
 constexpr ToolMarks dsml(std::string_view name, std::string_view section,
                          std::string_view sectionEnd) {
   return {.name = name,
@@ -50,7 +51,7 @@ constexpr std::array kTools = {
               .nameEnd = kJsonNeck,
               .close = "\n</tool_call>",
               .separator = "\n"},
-    // Llama 3.1 to 3.3: the answer is the object; several are separated by ';' or a line feed.
+    // Llama 3.1 to 3.3: the answer is the object. Several objects are separated by ';' or a line feed.
     ToolMarks{.name = "llama3-json",
               .syntax = CallSyntax::Object,
               .nameEnd = "\", \"parameters\": ",
@@ -93,7 +94,7 @@ constexpr std::array kTools = {
               .open = "[TOOL_CALLS]",
               .nameEnd = "[ARGS]",
               .eitherShape = true},
-    // Gemma 3 has no marks of its own: its documentation suggests prompts for both forms.
+    // Gemma 3 has no marks of its own. Its documentation suggests prompts for both forms.
     ToolMarks{.name = "gemma3",
               .syntax = CallSyntax::Python,
               .section = "```tool_code\n",

@@ -9,12 +9,12 @@
 //                      ▼
 //                     Done
 //
-// A value is the text between its marks. It may contain the mark that ends values: the mark ends the value
-// only if a key or the end of the call follows. If the mark is missing, the value ends at the next mark of an
-// outer level: either the end of the call (only if the end of all calls, another call or the end of the
-// answer follows), or another key of the tool. The format or the tool's schema decides whether a value
-// is a string or JSON: it is JSON if it has a type that the schema allows, otherwise a string. Strings
-// stream; other values come in one piece.
+// A value is the text between its marks. It may contain the mark that ends values. The mark therefore ends
+// the value only if a key or the end of the call follows. If the mark is missing, the value ends at the next
+// mark of an outer level. That is another key of the tool, or the end of the call if the end of all calls,
+// another call or the end of the answer follows it. The format or the tool's schema decides whether a value
+// is a string or JSON. It is JSON if it has a type that the schema allows, otherwise a string. Strings
+// stream, and other values come in one piece.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/CheckedJson.h"
@@ -35,7 +35,7 @@ public:
   void reset() { at = 0; }
   /// Returns More if the text may be the mark, Done if it is, Bad if it is not.
   Reading feed(char c) {
-    // White space of the mark may be omitted in the text, and the text may have more.
+    // The text may omit white space of the mark, and may have additional white space.
     while (at < mark.size() && isSpace(mark[at]) && !isSpace(c))
       ++at;
     const bool betweenTags = at > 0 && at < mark.size() && mark[at - 1] == '>' && mark[at] == '<';
@@ -85,7 +85,7 @@ public:
     if (at == At::Value) {
       const std::string rest = std::exchange(tail, {});
       const bool ends = rest.starts_with(close);
-      if (ends) // text after the end is not part of the call
+      if (ends) // text after the end mark is not part of the call
         behind = rest.substr(close.size());
       else if (rest.size() == 1)
         take(rest.front());
@@ -117,7 +117,7 @@ private:
     return feed(c);
   }
 
-  /// The mark after the name; '#' in it is an id.
+  /// Takes a character of the mark after the name; '#' in the mark is an id.
   Reading nameEnd(char c) {
     const std::string_view end = trimmed(marks.nameEnd);
     if (isSpace(c) && (seen == 0 || seen == end.size()))
@@ -130,11 +130,11 @@ private:
     if (end[seen] != c)
       return Reading::Bad;
     if (++seen == end.size())
-      at = At::Between; // a key or the end makes it certain that this is a call
+      at = At::Between; // a key or the end will make it certain that this is a call
     return Reading::More;
   }
 
-  /// White space, then a key or the end of the call.
+  /// Takes a character of white space, of the next key's mark, or of the end of the call.
   Reading between(char c) {
     if (word.empty() && isSpace(c))
       return Reading::More;
@@ -168,7 +168,7 @@ private:
   }
 
   Reading key(char c) {
-    if (elements && word.empty() && c == '/') { // it is the end of the call
+    if (elements && word.empty() && c == '/') { // this tag is the end of the call
       word = keyOpen;
       at = At::Between;
       return between(c);
@@ -180,7 +180,7 @@ private:
     const std::string_view mark = trimmed(marks.keyEnd);
     if (c != mark.back())
       return Reading::More;
-    // The end may contain white space; compare part by part.
+    // The end mark may contain white space, so compare it part by part.
     const std::string_view whole = word;
     size_t from = whole.find(mark.substr(0, std::min(mark.size(), mark.find('>') + 1)));
     for (; from != std::string_view::npos; from = whole.find(mark.front(), from + 1)) {
@@ -236,7 +236,7 @@ private:
     sink.arguments(escaped);
   }
 
-  /// Takes a character of the value. A line feed is held, since the last one may belong to the
+  /// Takes a character of the value. A line feed is held, since the last line feed may belong to the
   /// mark.
   void take(char c) {
     if (first && marks.trimLines && c == '\n') {
@@ -254,12 +254,13 @@ private:
     give(c);
   }
 
-  /// `tail` holds a possible end mark of the value and the text after it.
+  /// Takes a character while a value is read. `tail` holds a possible end mark of the value and the text
+  /// after it.
   Reading value(char c) {
     tail += c;
     if (closed && isSpace(c))
       return Reading::More;
-    size_t from = 0; // everything before it was consumed
+    size_t from = 0; // text before this index has been consumed
     auto keep = [&] {
       tail.erase(0, from);
       return Reading::More;
@@ -310,7 +311,7 @@ private:
     return keep();
   }
 
-  /// Whether a value ends before `rest`, a mark of an outer level; More: not decided yet.
+  /// Returns whether a value ends before `rest`, a mark of an outer level. More means undecided.
   Reading endsWithoutMark(std::string_view rest) const {
     auto begins = [](std::string_view text, std::string_view mark) {
       return text.starts_with(mark)   ? Reading::Done
@@ -361,7 +362,7 @@ private:
     return Reading::More;
   }
 
-  /// `marked`: the value's own mark ends it. A line feed before another mark belongs to that mark.
+  /// Ends a value. `marked`: its own mark ends it. A line feed before another mark belongs to that mark.
   void endValue(bool marked) {
     tail.clear();
     word.clear();
@@ -379,14 +380,14 @@ private:
     sink.arguments(elements ? elementJson(whole, path) : jsonOf(whole, types));
   }
 
-  /// The value as JSON of an allowed type, otherwise as a string.
+  /// Returns the value as JSON if it has an allowed type, otherwise as a string.
   static std::string jsonOf(std::string_view text, uint8_t allowed) {
     const std::string_view bare = trimmed(text);
     uint8_t type = 0;
     if (std::string json = checkedJson(bare, type); !json.empty()) {
       if (type & allowed & ~kText)
         return json;
-      // If the schema wants an integer, unquote "12"; if it allows strings, keep the quotes.
+      // If the schema allows no strings, unquote "12". If it allows them, keep the quotes.
       if (type == kText && !(allowed & kText))
         return json;
     }
@@ -398,7 +399,8 @@ private:
     return jsonString(text);
   }
 
-  /// MiniMax-M3: text, or tags each with its own value; tags called "item" form an array.
+  /// Returns the JSON of a value of MiniMax-M3. The value is text, or tags that each have a value. Tags
+  /// called "item" form an array.
   std::string elementJson(std::string_view value, std::vector<std::string> &where) const {
     const std::string_view open = keyOpen;
     const uint8_t allowed = sink.tools->types(callee, where);
@@ -444,7 +446,7 @@ private:
   const bool elements;
   At at = At::Name;
   std::string word, callee;
-  size_t seen = 0; ///< characters matched of the mark after the name
+  size_t seen = 0; ///< matched characters of the mark after the name
   bool begun = false, anyKey = false;
   std::vector<std::string> path;  ///< the current key
   std::vector<std::string> given; ///< all keys so far
@@ -454,7 +456,7 @@ private:
   bool first = true;     ///< no character of the value has been consumed
   bool lineFeed = false; ///< a line feed is held
   bool data = false;     ///< within CDATA
-  bool closed = false;   ///< `tail` is the end mark of a value, and white space
+  bool closed = false;   ///< `tail` is the end mark of a value and white space
 };
 
 } // namespace

@@ -4,9 +4,9 @@
 //   f{a:1,b:[<escape>x<escape>],c:{d:null}}   ->  the same in FunctionGemma's marks
 //
 // Both consist of names with literal values, so one state machine reads both and writes JSON as it
-// goes. A comma is written only when something follows it: Python allows one before a bracket.
-// Adjacent texts are concatenated, as in Python; for expressions other than literals, the value is
-// their source, as a string.
+// goes. A comma is written only when another item follows it, because Python allows a comma before a
+// closing bracket. Adjacent texts are concatenated, as in Python. The value of an expression other
+// than a literal is its source, as a string.
 //===----------------------------------------------------------------------===//
 
 #include "runtime/text/Json.h"
@@ -69,7 +69,7 @@ private:
   enum class At : uint8_t { Name, Key, Value, Scalar, Text, After, Dropped };
 
   char top() const { return open.empty() ? (gemma ? '}' : ')') : open.back(); }
-  /// Whether the innermost bracket contains names with values.
+  /// Returns whether the innermost bracket contains names with values.
   bool named() const { return open.empty() || open.back() == '}'; }
   bool quotedKeys() const { return !gemma && !open.empty(); }
 
@@ -101,7 +101,8 @@ private:
     needsComma = false;
   }
 
-  /// A name, or the bracket that ends its list. Once the call is certain, anything else is dropped.
+  /// Takes a character of a name, or the bracket that ends the list of names. Once the call is certain,
+  /// anything else is dropped.
   Reading key(char c) {
     Reading reading = keyOf(c);
     if (reading != Reading::Bad || !begun)
@@ -155,7 +156,7 @@ private:
         word = c;
         return Reading::More;
       }
-      if (quote == 0) { // 1, True, or an unquoted name as in JavaScript
+      if (quote == 0) { // the key is 1, True, or an unquoted name as in JavaScript
         while (c == ':' && !word.empty() && isSpace(word.back()))
           word.pop_back();
         if (c == ':' && !word.empty())
@@ -204,7 +205,7 @@ private:
     if (isSpace(c))
       return Reading::More;
     if (c == ']' || c == ')' || c == '}') {
-      if (named()) { // a name without a value
+      if (named()) { // the name has no value
         sink.arguments("null");
         at = At::After;
         return after(c);
@@ -242,7 +243,7 @@ private:
     at = At::Text;
   }
 
-  /// Whether a word may precede the quotes of a string; r: backslashes are text.
+  /// Returns whether a word may precede the quotes of a string. With an r, backslashes are text.
   static bool isPrefix(std::string_view word) {
     return word.size() <= 2 && word.find_first_not_of("rRbBuUfF") == word.npos;
   }
@@ -274,7 +275,7 @@ private:
     return after(c);
   }
 
-  /// Ends a word or a number; anything else becomes a text.
+  /// Ends a word or a number. Anything else becomes a text.
   void endScalar() {
     while (!word.empty() && isSpace(word.back()))
       word.pop_back();
@@ -300,7 +301,7 @@ private:
     at = At::After;
   }
 
-  /// Whether `c` is one of the one or three quotes that open a string.
+  /// Returns whether `c` is one of the one or three quotes that open a string.
   bool openQuotes(char c) {
     if (quotes == 0 || c != quote) {
       quotes = 0;
@@ -311,16 +312,16 @@ private:
     return true;
   }
 
-  /// A Python string with its escapes.
+  /// Takes a character of a Python string with its escapes.
   Reading quotedText(char c) {
-    if (quotes == 2 && c != quote) { // an empty string, which has ended
+    if (quotes == 2 && c != quote) { // the two quotes were an empty string
       quotes = 0;
       endText();
       return after(c);
     }
     if (openQuotes(c))
       return Reading::More;
-    if (!word.empty()) { // an incomplete escape: x12, u1234 or U00012345
+    if (!word.empty()) { // the escape is incomplete; it has the form x12, u1234 or U00012345
       const size_t size = word[0] == 'x' ? 3 : word[0] == 'u' ? 5 : 9;
       if (isHex(c)) {
         word += c;
@@ -362,7 +363,7 @@ private:
     return Reading::More;
   }
 
-  /// Quotes within a triple-quoted text.
+  /// Writes quotes that turned out to be part of a triple-quoted text.
   void endQuotes() {
     for (; ending > 0; --ending)
       plain(quote);
@@ -386,7 +387,7 @@ private:
     return Reading::More;
   }
 
-  /// Ends a numeric escape; the first half of a surrogate pair waits for the other.
+  /// Ends a numeric escape. The first half of a surrogate pair is held until the second.
   void endEscape() {
     uint32_t code = 0;
     std::from_chars(word.data() + 1, word.data() + word.size(), code, 16);
@@ -415,7 +416,8 @@ private:
       sink.arguments("\\ufffd");
   }
 
-  /// Text up to the next <escape>; a possible beginning of it is held in `word`.
+  /// Takes a character of text up to the next <escape>. A possible beginning of <escape> is held in
+  /// `word`.
   Reading escapedText(char c) {
     word += c;
     while (!word.empty() && !escape.starts_with(word)) {
@@ -458,14 +460,14 @@ private:
     return dropped(c);
   }
 
-  /// A closing bracket: it may also close an outer level, if inner ones were not closed.
+  /// Takes a closing bracket, which may close an outer level if inner levels were not closed.
   Reading close(char c) {
     if (!begun && c != top())
       return Reading::Bad;
     const char own = gemma ? '}' : ')';
     const bool inner = open.find(c) != open.npos;
     if (!inner && c != own && (gemma || c != ']')) {
-      at = At::Dropped; // it closes nothing
+      at = At::Dropped; // the bracket closes nothing
       return Reading::More;
     }
     begin();
@@ -477,7 +479,7 @@ private:
     sink.arguments(named() ? "}" : "]");
     if (open.empty()) {
       if (c != own)
-        behind = c; // it belongs to the list of calls
+        behind = c; // the bracket belongs to the list of calls
       return Reading::Done;
     }
     open.pop_back();
@@ -496,12 +498,12 @@ private:
   bool triple = false; ///< a triple-quoted text
   bool raw = false;    ///< backslashes are text
   bool rawEscape = false;
-  bool textEnds = false; ///< a text has ended, and its quote is not written yet
+  bool textEnds = false; ///< a text has ended, but its quote is not written yet
   uint32_t high = 0;     ///< first half of a surrogate pair
   std::string nested;    ///< open brackets in an expression
   char innerQuote = 0;   ///< quote of a string in that expression
   bool innerEscape = false;
-  std::string open; ///< the closing brackets of all open ones, except the call's own
+  std::string open; ///< closing brackets that are due, except the call's own
   std::string word, callee;
 };
 

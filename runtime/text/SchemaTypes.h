@@ -7,15 +7,15 @@
 
 namespace ingot::text {
 
-/// Follows `$ref` within `root` (only "#/…"). Returns the schema itself if it has no reference, or
-/// one that cannot be followed.
+/// Follows `$ref` within `root` (only "#/…"). Returns the schema itself if it has no reference, or if
+/// the reference cannot be followed.
 simdjson::dom::element resolved(simdjson::dom::element schema, simdjson::dom::element root);
 
-/// The ValueTypes that a schema allows: by "type", "enum", "const", and the union of "anyOf" and
-/// "oneOf". 0 if it does not restrict them.
+/// Returns the ValueTypes that a schema allows by "type", "enum" and "const", and the union over
+/// "anyOf" and "oneOf". Returns 0 if the schema does not restrict them.
 uint8_t schemaTypes(simdjson::dom::element schema, simdjson::dom::element root);
 
-/// Finds the schema of a property: in "properties" (through $ref, anyOf, allOf), otherwise
+/// Finds the schema of a property in "properties" (through $ref, anyOf, allOf), otherwise in
 /// "additionalProperties". Returns false if there is none.
 bool propertySchema(simdjson::dom::element schema, simdjson::dom::element root,
                     std::string_view name, simdjson::dom::element &found);

@@ -9,7 +9,7 @@ namespace ingot::text {
 
 namespace {
 
-/// The first unit at `at`: a character, an invalid part, or a character that may still be completed
+/// The first unit of a text: a character, an invalid part, or a character that may still be completed
 /// (Unicode 15, table 3-7).
 struct Step {
   size_t size;
@@ -44,7 +44,7 @@ Step step(std::string_view bytes, size_t at) {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Moves the decided part from the front of `bytes` to the result; bytes that may still become a
+/// Moves the decided part from the front of `bytes` to the result. Bytes that may still become a
 /// character stay, unless this is the end.
 std::string takeCharacters(std::string &bytes, bool end) {
   std::string text;
@@ -104,7 +104,7 @@ std::string StreamDecoder::push(int32_t id) {
   if (skipSpecial && tokenizer.isSpecial(id))
     return {};
   std::string_view bytes = tokenizer.tokenBytes(id);
-  // The space that the tokenizer inserted before a text is removed again, once, at its start.
+  // The space that the tokenizer inserted at the start of a text is removed once.
   if (dropSpace && !bytes.empty()) {
     dropSpace = false;
     if (bytes.front() == ' ')
@@ -125,8 +125,8 @@ std::string StopMatcher::push(std::string_view piece) {
     return {};
   held += piece;
 
-  // The stop string that is complete first ends the text, the longer of two at once: so the result
-  // does not depend on how the text was cut into pieces.
+  // The stop string that is complete first ends the text. If two are complete at once, the longer one
+  // does. The result therefore does not depend on how the text was cut into pieces.
   size_t first = std::string::npos, end = std::string::npos;
   for (const std::string &stop : stops) {
     size_t at = held.find(stop);

@@ -123,7 +123,7 @@ bool ChatTemplate::uses(std::string_view variable) const {
   return ingot_template_uses(handle, slice(variable));
 }
 
-/// The tokenizer's named tokens, which a template may write as control tokens.
+/// Returns the tokenizer's named tokens as JSON. A template may write them as control tokens.
 static std::string tokensOf(const ChatTemplate::Options &options) {
   std::string json;
   auto add = [&json](const std::string &name, const std::string &token) {
@@ -137,7 +137,7 @@ static std::string tokensOf(const ChatTemplate::Options &options) {
   return "{" + json + "}";
 }
 
-/// The variables of a template other than messages and tokens, as a JSON object.
+/// Returns the variables of a template other than messages and tokens, as a JSON object.
 static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
   // When the crate reads JSON objects, later keys win, so the caller's own come last.
   std::string variables = "{\"add_generation_prompt\":";
@@ -163,7 +163,7 @@ static Result<std::string> variablesOf(const ChatTemplate::Options &options) {
   return variables;
 }
 
-/// The error for a rendering that failed.
+/// Returns the error for a rendering that failed.
 static Error renderError(int32_t status, std::string why) {
   switch (status) {
   case INGOT_TEXT_FAILED:
@@ -211,8 +211,8 @@ Result<ChatTemplate::Encoded> ChatTemplate::encode(const Tokenizer &tokenizer,
 }
 
 bool givesTools(std::string_view variablesJson) {
-  // libingot links no JSON parser; the template's render checks the text. A key is a string in the
-  // outermost object that is followed by a colon.
+  // libingot links no JSON parser, so this only looks for the key; rendering checks the text later. A
+  // key is a string in the outermost object that is followed by a colon.
   int depth = 0;
   for (size_t at = 0; at < variablesJson.size(); ++at) {
     const char c = variablesJson[at];

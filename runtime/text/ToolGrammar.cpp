@@ -2,8 +2,8 @@
 //
 //   start: thought? ( calls | answer )
 //
-// There is one rule per tool: its name in the format's spelling, and its arguments according to its
-// JSON schema (ToolValues.h). The text around it is fixed, so that the model cannot deviate from
+// There is one rule per tool, with its name in the format's spelling and its arguments according to
+// its JSON schema (ToolValues.h). The text around them is fixed, so that the model cannot deviate from
 // it. If any text is an answer, CallsInText.cpp writes the rules around the calls.
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ CallWriter::CallWriter(const OutputFormat &format, const Tokenizer *tokenizer)
     : ToolValues(toolMarks(format.tools), tokenizer), format(format),
       answer(answerMarks(format.reasoning)) {}
 
-/// The beginning of a JSON object, cut into the same pieces as in a schema's grammar: if another
-/// object may appear in its place, their common beginning does not decide between them.
+/// Returns the beginning of a JSON object, cut into the same pieces as in a schema's grammar. If another
+/// object may appear in its place, their common beginning then does not decide between the two.
 std::string CallWriter::jsonPieces(std::string_view text) const {
   std::string lark;
   for (size_t at = 0; at < text.size();) {
@@ -102,7 +102,7 @@ std::string CallWriter::sectionOf(const std::string &call) const {
   return marks->sectionEach ? mark(marks->section) + call + " " + mark(marks->sectionEnd) : call;
 }
 
-/// Calls without the marks around all of them.
+/// Returns the rule of calls without the marks around all of them.
 std::string CallWriter::listed(const std::vector<Callable> &tools, bool parallel) {
   std::string any;
   for (const Callable &tool : tools)
@@ -111,7 +111,7 @@ std::string CallWriter::listed(const std::vector<Callable> &tools, bool parallel
   return parallel && !marks->oneCall ? one + " (" + mark(marks->separator) + one + ")*" : one;
 }
 
-/// The possible ends of a message; "" if the format has none.
+/// Returns the rule of the possible ends of a message; "" if the format has none.
 std::string CallWriter::ends() const {
   std::string any;
   if (answer)
@@ -130,7 +130,7 @@ std::string CallWriter::calls(const std::vector<Callable> &tools, bool parallel)
   return all;
 }
 
-/// The reasoning that a model may write first; "" if the model does not reason.
+/// Returns the rule of the reasoning that a model may write first; "" if the model does not reason.
 std::string CallWriter::thought() {
   if (!answer || format.answerOpen)
     return "";
@@ -144,18 +144,18 @@ std::string CallWriter::thought() {
   return format.reasoningOpen ? text : "(" + mark(pair.open) + text + ")? ";
 }
 
-/// An answer of the given shape, with the marks around it.
+/// Returns the rule of an answer with the given body, and the marks around it.
 std::string CallWriter::shaped(const std::string &body) {
   std::string all = rule(body);
   if (!answer)
     return all;
   if (!answer->answerHeader.empty())
     return mark(answer->answerHeader) + all;
-  // The end mark may be missing, and so may all marks if they are only text.
+  // The end mark may be missing. If the marks are only text, all of them may be missing.
   std::string any = answer->anywhere ? "" : all;
   for (const MarkPair &pair : answer->answer) {
     if (pair.open.empty() && !format.reasoningOpen)
-      continue; // it only ends text that follows reasoning
+      continue; // this mark only ends text that follows reasoning
     const std::string lines = answer->anywhere ? "" : "/\\n?/ ";
     any = either(any, (format.answerOpen || pair.open.empty() ? "" : mark(pair.open) + lines) +
                           all + " (" + lines + mark(pair.close) + ")?");

@@ -11,7 +11,7 @@ namespace ingot::text {
 
 using simdjson::dom::element;
 
-constexpr int kDeepestSchema = 12; ///< for values with marks of their own; below it, text
+constexpr int kDeepestSchema = 12; ///< for values with their own marks; deeper ones are any text
 
 std::string larkString(std::string_view text) {
   std::string result = jsonString(text);
@@ -26,14 +26,14 @@ std::string ToolValues::rule(const std::string &body) {
   return name;
 }
 
-/// A terminal, which consists only of regexes, so that "&" may join them.
+/// Defines a terminal. It consists only of regexes, so that "&" may join them.
 std::string ToolValues::terminal(const std::string &body) {
   std::string name = "T" + std::to_string(count++);
   rules += name + ": " + body + "\n";
   return name;
 }
 
-/// The id of the special token that the text begins with, and its size.
+/// Returns the id of the special token that the text begins with, and the size of its string.
 std::optional<std::pair<int32_t, size_t>> ToolValues::specialAt(std::string_view text) const {
   if (!tokenizer)
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<std::pair<int32_t, size_t>> ToolValues::specialAt(std::string_view
   return std::nullopt;
 }
 
-/// A mark in terms of the vocabulary: special tokens as such, the rest as text; '#' is an id.
+/// Returns a mark as Lark: its special tokens as tokens, and the rest as text. A '#' is an id.
 std::string ToolValues::mark(std::string_view text, bool ids) const {
   std::string lark, plain;
   auto flush = [&] {
@@ -64,8 +64,8 @@ std::string ToolValues::mark(std::string_view text, bool ids) const {
       text.remove_prefix(1);
       continue;
     }
-    // No piece may be a prefix of another that is possible in its place: line feeds and tags are
-    // separate.
+    // No piece may be a prefix of another piece that is possible in its place. Line feeds and tags are
+    // therefore separate pieces.
     if (text.front() == '\n' && !plain.empty() && plain.back() != '\n')
       flush();
     const bool ends = text.front() == '>' || (!plain.empty() && plain.back() == '\n') ||
@@ -112,7 +112,7 @@ std::string ToolValues::either(std::string all, const std::string &one) {
 
 // ---------------------------------------------------------------- schemas
 
-/// A self-contained schema: it includes the definitions that its references refer to.
+/// Returns a self-contained schema, which includes the definitions that its references refer to.
 std::string ToolValues::standalone(element schema) const {
   std::string text = simdjson::minify(schema);
   if (shared.empty() || text.size() < 2 || text[0] != '{')
@@ -120,7 +120,7 @@ std::string ToolValues::standalone(element schema) const {
   return "{" + (text == "{}" ? shared.substr(0, shared.size() - 1) : shared) + text.substr(1);
 }
 
-/// The arguments as one JSON object: a tool without parameters takes none.
+/// Returns the rule of arguments as one JSON object. For a tool without parameters, the object is empty.
 std::string ToolValues::argumentsObject(element parameters, bool given) {
   if (!given || !parameters.is_object() || parameters.get_object().size() == 0)
     return rule("\"{}\"");
@@ -151,9 +151,9 @@ std::vector<ToolValues::Property> ToolValues::propertiesOf(element given) const 
   return properties;
 }
 
-/// Properties in the order of the schema; those that are not required may be omitted.
+/// Returns the rule of properties in the order of the schema. Optional properties may be omitted.
 std::string ToolValues::inOrder(const std::vector<Written> &properties) {
-  // From the last one back: `some` may follow if a property was written, `none` if not.
+  // Build from the last property back. `some` follows if a property was written, and `none` if not.
   std::string some = rule("\"\""), none = some;
   for (size_t i = properties.size(); i-- > 0;) {
     const Written &property = properties[i];
@@ -165,7 +165,7 @@ std::string ToolValues::inOrder(const std::vector<Written> &properties) {
   return none;
 }
 
-/// The texts that a schema lists, as Lark; empty if it lists none.
+/// Returns the texts that a schema lists, as Lark; empty if it lists none.
 std::vector<std::string> ToolValues::listedTexts(element schema) const {
   std::vector<std::string> texts;
   element list;
@@ -178,7 +178,7 @@ std::vector<std::string> ToolValues::listedTexts(element schema) const {
   return texts;
 }
 
-/// The alternatives of a pattern: the parts between each "|" that is outside all groups.
+/// Returns the alternatives of a pattern, which are separated by each "|" outside all groups.
 static std::vector<std::string_view> alternatives(std::string_view pattern) {
   std::vector<std::string_view> all;
   size_t begin = 0;
@@ -203,8 +203,8 @@ static std::vector<std::string_view> alternatives(std::string_view pattern) {
   return all;
 }
 
-/// The regex of a schema's pattern, which may match anywhere in a text. "^" and "$" apply to the
-/// alternative that contains them.
+/// Returns the regex for a whole text in which a schema's pattern matches anywhere. "^" and "$" apply to
+/// the alternative that contains them.
 static std::string ofPattern(std::string_view pattern) {
   std::string regex;
   for (std::string_view one : alternatives(pattern)) {
@@ -242,7 +242,7 @@ static void regexesOf(element schema, std::string &all) {
         regexesOf(part, all);
 }
 
-/// A text and the mark that follows it.
+/// Returns the rule of a text and the mark that follows it.
 std::string ToolValues::bareText(element schema, std::string_view end) {
   if (!schema.is_object())
     return textUntil(kAnyText, end);
@@ -257,7 +257,8 @@ std::string ToolValues::bareText(element schema, std::string_view end) {
   return textUntil(regexes.empty() ? kAnyText : regexes, end);
 }
 
-/// The alternatives if the schema is a union, otherwise the schema itself; follows references.
+/// Collects the alternatives of a schema that is a union, otherwise the schema itself. Follows
+/// references.
 void ToolValues::branches(element given, std::vector<element> &parts, int steps) const {
   element schema = resolved(given, root), list;
   if (steps > 0 && schema.is_object())
@@ -270,7 +271,7 @@ void ToolValues::branches(element given, std::vector<element> &parts, int steps)
   parts.push_back(schema);
 }
 
-/// The schema without its strings, which are written bare.
+/// Returns the schema without strings, which are written bare.
 std::string ToolValues::withoutText(element schema, uint8_t types) const {
   static constexpr std::pair<uint8_t, const char *> kNames[] = {{kNull, "null"},
                                                                 {kBoolean, "boolean"},
@@ -282,7 +283,7 @@ std::string ToolValues::withoutText(element schema, uint8_t types) const {
     if (types & type)
       list += (list.empty() ? "\"" : ",\"") + std::string(name) + "\"";
   element given;
-  // Numbers stay integers if the schema allows no others.
+  // Numbers stay integers if the schema allows no other numbers.
   if (types & kNumber && schema["type"].get(given) == simdjson::SUCCESS && given.is_array() &&
       std::ranges::none_of(given.get_array().value_unsafe(), [](element one) {
         return one.is_string() && std::string_view(one) == "number";
@@ -297,15 +298,15 @@ std::string ToolValues::withoutText(element schema, uint8_t types) const {
   return text + "}";
 }
 
-/// JSON of a subset of the types that a schema allows.
+/// Returns the rule of JSON of a subset of the types that a schema allows.
 std::string ToolValues::only(element schema, uint8_t types, uint8_t wanted) {
   return types == wanted ? json(schema) : rule("%json " + withoutText(schema, wanted));
 }
 
 // ---------------------------------------------------------------- values with marks
 
-/// The text after a property's key: the rest of the key's marks, its value, and the mark that ends
-/// it.
+/// Returns the rule of the text after a property's key: the rest of the key's marks, the value, and the
+/// mark that ends the value.
 std::string ToolValues::markedValue(const Property &property) {
   std::vector<element> parts;
   branches(property.schema, parts);
@@ -361,7 +362,7 @@ std::string ToolValues::markedParameters(element parameters, bool given) {
   return inOrder(written);
 }
 
-/// f(a=…, b=…)
+/// Returns the rule of the keyword arguments in f(a=…, b=…).
 std::string ToolValues::keywords(element parameters, bool given) {
   std::vector<Written> written;
   if (given)
@@ -396,19 +397,19 @@ struct Nesting {
   std::string_view open, close, itemsOpen, itemsClose; ///< around keys with values, and around
                                                        ///< items
   std::string_view separator, nameEnd;
-  bool tags; ///< each value is between tags of its own
+  bool tags; ///< each value is between its own tags
 };
 } // namespace
 
-/// Gemma: {a:1,b:QUOTE text QUOTE,c:[true]}. MiniMax-M3: a tag for each key, an "item" for each
-/// value of an array.
+/// Returns how a syntax nests values. Gemma writes {a:1,b:QUOTE text QUOTE,c:[true]}. MiniMax-M3 writes
+/// a tag for each key, and an "item" tag for each value of an array.
 static const Nesting &nestingOf(CallSyntax syntax) {
   static constexpr Nesting kGemma{"{", "}", "[", "]", ",", ":", false};
   static constexpr Nesting kElements{"", "", "", "", "", ">", true};
   return syntax == CallSyntax::Elements ? kElements : kGemma;
 }
 
-/// A value and its end. `end`: the closing tag of a value in tags; otherwise empty.
+/// Returns the rule of a value and its end. `end`: the closing tag of a value in tags; otherwise empty.
 std::string ToolValues::nestedValue(element given, const std::string &end, int depth) {
   const Nesting &how = nestingOf(marks->syntax);
   const std::string textEnd = how.tags ? end : std::string(marks->quote);

@@ -1,9 +1,9 @@
 //===- ToolValues.h - Lark rules of the values of calls ---------------------===//
 //
-// Rules for the values in a grammar of calls: JSON of a schema, or the syntax that a format uses
-// instead. Where values are bare text, a rule defines the text that may appear between a value's
-// marks: the texts of an enum, JSON of the property's schema, or text up to the mark that ends it,
-// with the pattern, format and length that the schema requires.
+// Writes the rules for the values in a grammar of calls: JSON of a schema, or the syntax that a format
+// uses instead. Where values are bare text, a rule defines the text that may appear between a value's
+// marks. This is one of the texts of an enum, JSON of the property's schema, or text up to the mark
+// that ends it, with the pattern, format and length that the schema requires.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace ingot::text {
 
-/// Lark strings are JSON strings, with DEL escaped.
+/// Returns the text as a Lark string, which is a JSON string with DEL escaped.
 std::string larkString(std::string_view text);
 
 /// Any text, as Lark.
@@ -35,25 +35,25 @@ public:
   void define(const std::string &name, const std::string &body) {
     rules += name + ": " + body + "\n";
   }
-  /// Any text except this one.
+  /// Returns a rule of any text except this one.
   std::string otherText(std::string_view text);
-  /// A mark in terms of the vocabulary: special tokens as such, the rest as text; '#' is an id,
-  /// unless `ids` is false.
+  /// Returns a mark as Lark: its special tokens as tokens, and the rest as text. A '#' is an id, unless
+  /// `ids` is false.
   std::string mark(std::string_view text, bool ids = true) const;
-  /// The id of the special token that the text begins with, and its size.
+  /// Returns the id of the special token that the text begins with, and the size of its string.
   std::optional<std::pair<int32_t, size_t>> specialAt(std::string_view text) const;
-  /// Text that matches a regex, up to a mark, and the mark.
+  /// Returns a rule of text that matches a regex, followed by a mark.
   std::string textUntil(const std::string &regex, std::string_view end);
-  /// Text that matches a regex and ends with the first `end` in it, which must not be a special
-  /// token.
+  /// Returns a rule of text that matches a regex and ends with the first `end` in it. `end` must not be a
+  /// special token.
   std::string textThrough(const std::string &regex, std::string_view end);
-  /// "a | b"; `all` may be empty.
+  /// Returns "all | one"; `all` may be empty.
   static std::string either(std::string all, const std::string &one);
 
-  /// The arguments according to the parameters of one tool, in a given syntax; `given`: it has
-  /// parameters.
+  /// Returns the rule of arguments according to the parameters of one tool, in a given syntax. `given`:
+  /// the tool has parameters.
   std::string arguments(element parameters, bool given, CallSyntax syntax);
-  /// Any arguments, for syntaxes with JSON or with marks around bare text.
+  /// Returns a rule of any arguments, for syntaxes with JSON or with marks around bare text.
   std::string anyArguments(CallSyntax syntax);
 
 protected:
@@ -67,7 +67,7 @@ private:
     element schema;
     bool required;
   };
-  /// The Lark expressions of a property: as the first one written, and after another.
+  /// The Lark expressions of a property: if it is written first, and if it follows another.
   struct Written {
     bool required;
     std::string first, next;
