@@ -11,12 +11,12 @@
 //! This holds if no bytes are lost, so there is a bound only for normalizers and pre-tokenizers that
 //! are known to keep all bytes. Bytes without an id in a byte-level vocabulary (many lack a few
 //! control characters) are lost and therefore not counted. NFC may join up to four characters.
-//! Tokens that strip absorb white space, which is then not counted either.
+//! Tokens that strip their surroundings absorb white space, which is then not counted either.
 //!
 //! **By cutting.** Most tokenizers split words between a letter, digit or mark and the space that
-//! follows it: no token of the vocabulary and no pattern of the pre-tokenizer crosses that place.
-//! There a text is cut and encoded piece by piece, until there are too many ids. A text is not cut
-//! if the patterns of the pre-tokenizer are unknown, or if every piece would get a prefix.
+//! follows it. No token of the vocabulary and no pattern of the pre-tokenizer crosses such a place.
+//! A text is cut at these places and encoded piece by piece, until there are too many ids. It is not
+//! cut if the patterns of the pre-tokenizer are unknown, or if every piece would get a prefix.
 
 use crate::flat_bpe::{Tables, FLAG_BYTE_FALLBACK, FLAG_FUSE_UNK};
 use crate::pipeline::Description;
@@ -26,7 +26,7 @@ use tokenizers::AddedToken;
 /// The properties of a text that a normalizer or pre-tokenizer preserves.
 #[derive(Clone, Copy)]
 struct Keeps {
-    /// The number of bytes that may become one; None if unbounded.
+    /// The number of bytes that may become one byte; None if unbounded.
     shrinks: Option<usize>,
     /// A text cut between a visible character and a space gives the same result as the whole text.
     cuts: bool,
@@ -59,8 +59,8 @@ fn normalizer(value: &Value) -> Keeps {
     }
 }
 
-/// Patterns that never match from a non-space character across the space after it, nor look beyond that space:
-/// those of GPT-2, Llama 3, Qwen 2, Tekken, GPT-4o, Qwen 3.5 and Kimi K2, and the three of DeepSeek V3.
+/// Patterns that never match from a non-space character across the space after it, nor look beyond that space.
+/// They are those of GPT-2, Llama 3, Qwen 2, Tekken, GPT-4o, Qwen 3.5 and Kimi K2, and the three of DeepSeek V3.
 const PATTERNS: [&str; 10] = [
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -106,7 +106,7 @@ fn pre_tokenizer(value: &Value) -> Keeps {
         // "Removed" is the only behaviour that drops its matches.
         Some("Split") if value["behavior"] != "Removed" && value["invert"] == false => {
             let pattern = &value["pattern"];
-            // Gemma's pattern never matches: its normalizer has replaced all spaces.
+            // Gemma's pattern never matches, because its normalizer has replaced all spaces.
             let known = pattern["String"] == " " && value["behavior"] == "MergedWithPrevious"
                 || value["behavior"] == "Isolated"
                     && pattern["Regex"].as_str().is_some_and(|text| PATTERNS.contains(&text));
@@ -129,7 +129,7 @@ pub struct Bounds {
     borders: [bool; 128],
 }
 
-/// Returns the bytes that have no id of their own; None if a character without an id may stand for several.
+/// Returns the bytes that have no id. Returns None if the id of an unknown token may stand for several characters.
 fn silent_bytes(tables: &Tables, byte_level: bool) -> Option<[bool; 256]> {
     let mut silent = [true; 256];
     if byte_level {
@@ -166,7 +166,7 @@ impl Bounds {
         // Bytes that never occur in UTF-8 do not matter.
         let complete = silent.is_some_and(|silent| (0..=0xf4).all(|b| !silent[b] || b == 0xc0 || b == 0xc1));
         let cuts = keeps.cuts && plain && (complete || !tables.has(FLAG_FUSE_UNK));
-        // A "▁" in the text has three bytes; one that stands for a space has one.
+        // A "▁" in the text has three bytes. A "▁" that stands for a space has one.
         let longest = (0..tables.ids).map(|id| tables.bytes(id).len().max(tables.string(id).len())).max().unwrap_or(0);
         let mut borders: [bool; 128] = std::array::from_fn(|c| cuts && (c as u8).is_ascii_graphic());
         for id in 0..tables.ids {
@@ -187,7 +187,7 @@ impl Bounds {
         }
     }
 
-    /// Counts the bytes of the text that certainly contribute to an id, whatever their neighbours; at most `enough`.
+    /// Counts the bytes of the text that certainly contribute to an id, whatever their neighbours, up to `enough`.
     fn counted(&self, text: &str, enough: usize) -> usize {
         let bytes = text.as_bytes();
         let known = |byte: u8| !self.silent[byte as usize];
@@ -206,16 +206,17 @@ impl Bounds {
         of.filter(|&&byte| known(byte)).take(enough).count()
     }
 
-    /// Whether its length alone proves that the text has more than `most` ids.
+    /// Returns whether the length of the text alone proves that it has more than `most` ids.
     pub fn exceeds(&self, text: &str, most: usize) -> bool {
         let Some(enough) = self.longest.and_then(|longest| most.checked_mul(longest)) else { return false };
         text.len() > enough && self.counted(text, enough + 1) > enough
     }
 
-    /// Splits the text into pieces of at least `size` bytes, except the last; a single piece if it may not be cut.
+    /// Splits the text into pieces of at least `size` bytes, except the last piece. A text that may not be cut is one
+    /// piece.
     pub fn pieces<'a>(&'a self, text: &'a str, size: usize) -> impl Iterator<Item = &'a str> + 'a {
         let mut rest = text;
-        let mut any = true; // an empty string is one piece
+        let mut any = true; // an empty text is one piece
         std::iter::from_fn(move || {
             if rest.is_empty() && !std::mem::take(&mut any) {
                 return None;

@@ -1,7 +1,7 @@
 //! A counting allocator, and a memory limit for template rendering.
 //!
-//! Fuel limits the number of instructions of a template, not the memory that one of them allocates:
-//! sixty times `{% set s = s ~ s %}` is cheap in fuel but needs more memory than any machine has. Rust
+//! Fuel limits the number of instructions of a template, not the memory that an instruction allocates.
+//! Sixty times `{% set s = s ~ s %}` is cheap in fuel but needs more memory than any machine has. Rust
 //! can neither fail nor unwind out of an allocation. A render therefore runs on its own thread, which
 //! counts its allocations. A thread that exceeds its budget is parked forever, and the caller gets an
 //! error at once. The memory of that thread (at most the budget) stays allocated until the process
@@ -21,7 +21,7 @@ static ALLOCATOR: Counting = Counting;
 thread_local! {
     /// Bytes that this thread may still allocate; isize::MAX if unlimited.
     static LEFT: Cell<isize> = const { Cell::new(isize::MAX) };
-    /// Called once when they are used up; does not return.
+    /// Called once when LEFT is used up. It does not return.
     static EXCEEDED: Cell<Option<(fn(*const ()), *const ())>> = const { Cell::new(None) };
 }
 
@@ -40,7 +40,7 @@ fn charge(bytes: isize) {
     });
 }
 
-/// Called when the system has no memory left; 0 if not set: Rust then aborts.
+/// The function that is called when the system has no memory left. If it is 0, none is set, and Rust aborts.
 static OUT_OF_MEMORY: AtomicUsize = AtomicUsize::new(0);
 
 pub fn on_out_of_memory(report: extern "C" fn()) {
@@ -56,8 +56,7 @@ fn given(pointer: *mut u8) -> *mut u8 {
     pointer
 }
 
-// SAFETY: all calls are forwarded to the system's allocator; counting neither
-// allocates nor unwinds.
+// SAFETY: all calls are forwarded to the system's allocator. Counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         charge(layout.size() as isize);
@@ -96,7 +95,7 @@ pub const UNLIMITED: usize = isize::MAX as usize;
 type Outcome<T> = Option<std::thread::Result<T>>;
 
 fn park_for_good<T: Send + 'static>(context: *const ()) {
-    // SAFETY: `within` below sets it to a sender on the stack of this same thread.
+    // SAFETY: `within` below sets `context` to a sender on the stack of this same thread.
     let sender = unsafe { &*context.cast::<mpsc::Sender<Outcome<T>>>() };
     let _ = sender.send(None);
     loop {

@@ -44,7 +44,7 @@ struct Bpe<'a> {
     ignore_merges: Option<bool>,
 }
 
-/// The largest number of ids; more are rejected.
+/// The largest number of ids. A vocabulary with more is rejected.
 const MOST_IDS: usize = 4 << 20;
 
 fn parse<'a, T: Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
@@ -181,7 +181,7 @@ fn set_bpe(segment: &mut Segment, model: &Bpe) -> Result<bool, String> {
     Ok(true)
 }
 
-/// `raw` are the strings of the vocabulary, `forms` those that the decoder receives.
+/// `raw` are the strings of the vocabulary, and `forms` are the strings that the decoder receives.
 fn set_strings(segment: &mut Segment, raw: &[String], forms: &[String], rule: &DecodeRule) -> Result<(), String> {
     let strings: Vec<Vec<u8>> = raw.iter().map(|s| s.clone().into_bytes()).collect();
     segment.set_items(STRING_OFFSETS, STRINGS, &strings)?;
@@ -200,7 +200,8 @@ pub struct Compiled {
     pub special: String,
 }
 
-/// With `library_model`, BPE keeps the library's own representation; tests compare the tables with it.
+/// Compiles a tokenizer. With `library_model`, BPE keeps the library's own representation, with which tests compare
+/// the tables.
 pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let text = std::str::from_utf8(files.tokenizer).map_err(|e| e.to_string())?;
     let file: File = parse("tokenizer.json", text)?;
@@ -231,7 +232,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     let mut segment = Segment { unk: NO_ID, ..Default::default() };
     let mut vocab: HashMap<String, u32> = HashMap::new();
     let kind: Kind = parse("model", file.model.get())?;
-    // Files older than model.type are BPE if they have merges.
+    // Files from before model.type was introduced are BPE if they have merges.
     let bpe = kind.kind.as_deref() == Some("BPE") || (kind.kind.is_none() && file.model.get().contains("\"merges\""));
     if bpe && !library_model {
         let mut model: Bpe = parse("model", file.model.get())?;
@@ -263,7 +264,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     }
     set_strings(&mut segment, &strings, &strings, &rule)?;
 
-    // The library assigns the ids of added tokens, so open the draft and query it.
+    // The library assigns the ids of added tokens, so open a draft of the segment and query it.
     let draft = segment.finish();
     let added = with_opened(&draft, |backend| {
         let form = |id| backend.decoder_form(id).unwrap_or_default();

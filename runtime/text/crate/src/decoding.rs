@@ -1,7 +1,7 @@
 //! The bytes that one token decodes to, independently of its neighbours.
 //!
-//! HF decoders work on a list of token strings. All those that language models use can be
-//! expressed per token, plus one bit (the first text loses a leading space). The bytes of each
+//! HF decoders work on a list of token strings. All decoders that language models use can be
+//! expressed per token, plus one bit: whether the first text loses a leading space. The bytes of each
 //! token are therefore computed once, at compile time, and streaming needs no decoder.
 
 use serde::Deserialize;
@@ -136,7 +136,7 @@ impl DecodeRule {
 
     pub fn bytes(&self, token: &str) -> Vec<u8> {
         if token.is_empty() {
-            return vec![]; // an id without a token
+            return vec![]; // the id has no token
         }
         let mut text = token.to_owned();
         for step in &self.steps {

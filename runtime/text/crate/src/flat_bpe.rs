@@ -1,8 +1,8 @@
 //! BPE over tables that are read in place.
 //!
-//! Hugging Face's BPE model builds hash maps of the whole vocabulary and all merges when it
-//! starts: about a second and 280 MB for Gemma's 262,144 tokens. A server pays that once, but a
-//! command line pays it for each prompt. Here the engine file stores the same model in the form
+//! Hugging Face's BPE model builds hash maps of the whole vocabulary and all merges when it starts,
+//! which takes about a second and 280 MB for Gemma's 262,144 tokens. A server pays that once, but a
+//! command line pays it for each prompt. The engine file therefore stores the same model in the form
 //! in which it is used. Opening it reads a header, and encoding touches only the pages it needs.
 //!
 //! ```text
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! The merge loop is that of `tokenizers` 0.23 (models/bpe/word.rs), in the same order: lowest
-//! rank first, then leftmost. Every access is checked, so damaged tables lead to an error or
-//! wrong ids, never to a read out of bounds.
+//! rank first, and leftmost among equal ranks. Every access is checked, so damaged tables lead to an
+//! error or wrong ids, never to a read out of bounds.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,7 +27,7 @@ use tokenizers::{Model, Token};
 
 pub const MAGIC: [u8; 8] = *b"INGTOK\x01\0";
 pub const NO_ID: u32 = u32::MAX;
-/// The tokenizer names an unknown token that its vocabulary lacks; an error when it is needed.
+/// The tokenizer names an unknown token that its vocabulary does not have. Encoding fails when it is needed.
 pub const BAD_UNK: u32 = u32::MAX - 1;
 
 pub const FLAG_BYTE_FALLBACK: u32 = 1;
@@ -71,7 +71,7 @@ pub fn fnv1a(text: &[u8]) -> u32 {
 }
 
 impl Tables {
-    /// The caller promises that the bytes outlive every use of the view.
+    /// Opens a segment. The caller guarantees that the bytes outlive every use of the view.
     pub fn open(data: &'static [u8]) -> Result<Tables, String> {
         let header = data.get(..HEADER).ok_or("shorter than its header")?;
         if header[..8] != MAGIC {
@@ -130,7 +130,7 @@ impl Tables {
         id < self.ids && self.sections[SPECIAL].get(id as usize / 8).is_some_and(|b| b >> (id % 8) & 1 == 1)
     }
 
-    /// Whether the segment has BPE tables; otherwise the model is in the JSON section.
+    /// Returns whether the segment has BPE tables. Otherwise the model is in the JSON section.
     pub fn has_bpe(&self) -> bool {
         !self.sections[MERGE_OFFSETS].is_empty()
     }
@@ -151,7 +151,7 @@ impl Tables {
         None
     }
 
-    /// The (rank, merged id) of a pair.
+    /// Returns the (rank, merged id) of a pair.
     fn merge(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         let offsets = self.sections[MERGE_OFFSETS];
         let merges = self.sections[MERGES];
@@ -177,7 +177,7 @@ struct Symbol {
     next: u32,
 }
 
-/// A pair that could be merged. The greatest element of the heap has the lowest rank, then is leftmost.
+/// A pair that could be merged. The greatest element of the heap has the lowest rank, and is the leftmost of those.
 #[derive(PartialEq, Eq)]
 struct Candidate {
     rank: u32,
@@ -238,8 +238,8 @@ impl FlatBpe {
         }
     }
 
-    /// The initial symbols of a word: characters, their bytes, or the unknown token. The order
-    /// of unknown tokens and byte tokens is the library's, including its oddities.
+    /// Returns the initial symbols of a word: characters, their bytes, or the unknown token. The order of
+    /// unknown tokens and byte tokens is the library's, including its oddities.
     fn symbols(&self, text: &str) -> Result<Vec<u32>, String> {
         let mut ids = Vec::with_capacity(text.len());
         let mut unknown: Option<u32> = None;
@@ -326,7 +326,7 @@ impl Model for FlatBpe {
     type Trainer = BpeTrainer;
 
     fn tokenize(&self, text: &str) -> tokenizers::Result<Vec<Token>> {
-        // Only the ids are needed, so the tokens have no strings (an empty one costs nothing).
+        // Only the ids are needed, so the tokens have empty strings, which cost nothing.
         let token = |id| Token::new(id, String::new(), (0, 0));
         if text.is_empty() {
             return Ok(vec![]);
@@ -351,7 +351,7 @@ impl Model for FlatBpe {
         (0..self.tables.ids).filter_map(|id| Some((self.id_to_token(id)?, id))).collect()
     }
 
-    /// The first id of the added tokens that are not in the vocabulary.
+    /// Returns the first id for added tokens that are not in the vocabulary.
     fn get_vocab_size(&self) -> usize {
         self.tables.vocab as usize
     }

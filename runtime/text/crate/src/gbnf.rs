@@ -1,13 +1,13 @@
 //! Translates llama.cpp's grammars (GBNF) into Lark.
 //!
-//! The library has a lexer and GBNF does not: every GBNF rule is over characters. A rule that is not
+//! The library has a lexer, but GBNF does not: all its rules are over characters. A rule that is not
 //! recursive is regular and becomes a single terminal. In other rules, adjacent regular parts are joined.
 //! The lexer therefore never has to choose between terminals where the grammar means characters:
 //!
 //!   root ::= "(" ws root ")" | [a-z]+        start: R0
 //!   ws   ::= [ \t]*                          R0: T0 R0 T1 | T2      T0: "(" ws
 //!
-//! Syntax: llama.cpp's grammars/README.md; tokens are `<name>` and `<[id]>`.
+//! llama.cpp's grammars/README.md describes the syntax. Tokens are written `<name>` and `<[id]>`.
 
 use crate::grammar::lark_string;
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ enum Node {
     Repeat(Box<Node>, u32, Option<u32>),
 }
 
-/// The library also rejects larger counts, but some of them only late.
+/// The largest count of a repetition. The library also rejects larger counts, but some of them only late.
 const MOST_REPEATS: u32 = 100_000;
 
 struct Parser<'a> {
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Skips blanks and comments; skips newlines only if the rule may continue on the next line (`lines`).
+    /// Skips blanks and comments. Skips newlines only with `lines`, if the rule may continue on the next line.
     fn space(&mut self, lines: bool) {
         while let Some(c) = self.peek() {
             match c {
@@ -300,7 +300,7 @@ struct Writer {
 
 impl Writer {
     fn regular(&mut self, nodes: &[Node]) -> bool {
-        let mut all = true; // do not stop early: every referenced rule must be marked
+        let mut all = true; // do not stop early, because every referenced rule must be marked
         for node in nodes {
             all &= match node {
                 Node::Literal(_) | Node::Class(_) => true,
@@ -313,7 +313,7 @@ impl Writer {
         all
     }
 
-    /// Whether no rule that is reachable from this one is recursive.
+    /// Returns whether no rule that is reachable from this one is recursive.
     fn regular_rule(&mut self, index: usize) -> bool {
         match self.marks[index] {
             Mark::Regular => return true,
@@ -367,7 +367,7 @@ impl Writer {
                 Node::Token(name) => name.clone(),
                 Node::Group(alternatives) => self.rule(alternatives),
                 Node::Repeat(node, least, most) => repeat(&self.sequence(std::slice::from_ref(node)), *least, *most),
-                Node::Literal(_) | Node::Class(_) => String::new(), // regular
+                Node::Literal(_) | Node::Class(_) => String::new(), // these are regular and were handled above
             });
             at += 1;
         }

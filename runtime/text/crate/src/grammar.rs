@@ -1,6 +1,6 @@
-//! Constraints: the tokens that may come next if the whole answer is to match a grammar.
+//! Constraints determine the tokens that may come next if the whole answer is to match a grammar.
 //!
-//! llguidance does the work: it walks a trie of the vocabulary with an Earley parser on top of a
+//! llguidance does the work. It walks a trie of the vocabulary with an Earley parser on top of a
 //! derivative-based lexer. This file builds the vocabulary, translates each kind of source into the
 //! library's input, and limits the cost of untrusted sources.
 
@@ -17,14 +17,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub const SOURCE_LIMIT: usize = 64 << 10;
-/// Together with its overhead, a compilation stays within the documented 2 s.
+/// The time limit of a compilation. With its overhead, a compilation stays within the documented 2 s.
 const COMPILE_TIME: Duration = Duration::from_millis(1500);
 const COMPILE_MEMORY: usize = 256 << 20;
-/// A lexer state takes one or two kB. (The library's own limit is 250,000.)
+/// The largest number of lexer states, which take one or two kB each. (The library's own limit is 250,000.)
 const LEXER_STATES: usize = 24_000;
 
-/// Texts inside JSON strings, whose masks are computed in advance. A mask costs the same as with the library's
-/// own four slices, with which a vocabulary of 262,144 ids takes 50 % longer to build.
+/// Patterns of texts inside JSON strings, whose masks are computed in advance. A mask costs the same as with the
+/// library's own four slices, but with those a vocabulary of 262,144 ids takes 50 % longer to build.
 const SLICES: [&str; 2] = [r#"[^"\\\x00-\x1F\x7F]{1,10}"#, r#"[^"\\\x00-\x1F\x7F]+"#];
 
 pub enum Failure {
@@ -60,7 +60,7 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// `ids` is the number of logits. Ids that the tokenizer does not have are never allowed.
+    /// Builds a vocabulary. `ids` is the number of logits. Ids that the tokenizer does not have are never allowed.
     pub fn new(tokenizer: &Tokenizer, ids: u32, eos: &[u32]) -> Result<Vocabulary, String> {
         let eos: Vec<u32> = eos.iter().copied().filter(|&id| id < ids).collect();
         let mut texts = 0usize;
@@ -68,11 +68,11 @@ impl Vocabulary {
             .map(|id| {
                 let bytes = if id < tokenizer.tables.ids { tokenizer.tables.bytes(id) } else { b"" };
                 if tokenizer.tables.is_special(id) || eos.contains(&id) {
-                    // The library's marker for tokens that no text can spell.
+                    // Use the library's marker for tokens that no text can spell.
                     let name = if bytes.is_empty() { format!("<[{id}]>").into_bytes() } else { bytes.to_vec() };
                     [&[TokTrie::SPECIAL_TOKEN_MARKER], &name[..]].concat()
                 } else if bytes.contains(&TokTrie::SPECIAL_TOKEN_MARKER) {
-                    Vec::new() // never in UTF-8
+                    Vec::new() // the marker's byte never occurs in UTF-8
                 } else {
                     texts += usize::from(!bytes.is_empty());
                     bytes.to_vec()
@@ -88,7 +88,7 @@ impl Vocabulary {
         if eos.len() > 1 {
             trie = trie.with_eos_tokens(&eos);
         }
-        // Not "canonical": the model may tokenise forced text as it likes.
+        // The environment is not "canonical", because the model may tokenise forced text in any way.
         let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let slices = SLICES.map(str::to_owned);
         let mut factory =
@@ -103,9 +103,9 @@ impl Vocabulary {
 
 pub struct Grammar {
     vocabulary: Arc<Vocabulary>,
-    /// Consumes no tokens; fresh lexers are copied from it.
+    /// A parser that consumes no tokens. New lexers are copied from it.
     pristine: TokenParser,
-    /// Sequences share its lexer, so the states that one computes serve the next.
+    /// A parser whose lexer the sequences share. The states that one sequence computes serve the next.
     warm: Mutex<TokenParser>,
 }
 
@@ -118,7 +118,7 @@ pub fn one_line(text: &str) -> String {
         let place = caret.map_or(String::new(), |at| format!(" at character {}", at.saturating_sub(4) + 1));
         return format!("{}{place}", what.replace('\n', " "));
     }
-    // Lark: the first line is the whole message; the others show the source.
+    // In Lark, the first line is the whole message, and the others show the source.
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -137,7 +137,7 @@ fn lark(source: String) -> TopLevelGrammar {
     TopLevelGrammar::from_lark(source)
 }
 
-/// Writes a Lark string: JSON syntax, with DEL escaped.
+/// Returns the text as a Lark string, which is a JSON string with DEL escaped.
 pub fn lark_string(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -156,7 +156,7 @@ fn choice(source: &str) -> Result<TopLevelGrammar, Failure> {
     Ok(lark(format!("start: CHOICE{empty}\nCHOICE: {}", rules.join("\n | "))))
 }
 
-/// Removes `^` and `$` around the whole regex, which are redundant: a regex must match the whole answer.
+/// Removes `^` and `$` around the whole regex. They are redundant, because a regex must match the whole answer.
 fn regex(source: &str) -> Result<TopLevelGrammar, Failure> {
     let inner = source.strip_prefix('^').unwrap_or(source);
     let inner = match inner.strip_suffix('$') {
@@ -169,7 +169,7 @@ fn regex(source: &str) -> Result<TopLevelGrammar, Failure> {
     if let Err(error) = llguidance::derivre::RegexBuilder::new().mk_regex(inner) {
         return Err(Failure::Source(one_line(&error.to_string())));
     }
-    // As a group, so that the library's operators around it apply to all of it.
+    // Make it a group, so that the library's operators around it apply to all of it.
     Ok(TopLevelGrammar::from_grammar(GrammarWithLexer::from_regex(&format!("(?:{inner})"))))
 }
 
@@ -204,7 +204,7 @@ fn within_limits<T>(kind: Kind, source: &str, work: impl FnOnce() -> Result<T, F
     }
 }
 
-/// Checks a schema. Its errors include their location in the schema.
+/// Checks a schema. Errors include their location in the schema.
 pub fn check_schema(source: &str, close_objects: bool) -> Result<(), Failure> {
     within_limits(Kind::JsonSchema, source, || schema::check(source, close_objects).map_err(Failure::Source))
 }
@@ -229,7 +229,7 @@ impl Grammar {
 
     pub fn start(self: &Arc<Grammar>) -> Constraint {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        // Sequences fill the shared lexer. If it is half full or has panicked, replace it; its users keep the old one.
+        // Sequences fill the shared lexer. If it is half full or has panicked, replace it. Its users keep the old one.
         let usable = catch_unwind(AssertUnwindSafe(|| {
             let stats = warm.parser.lexer_stats();
             !stats.error && stats.num_states < LEXER_STATES / 2

@@ -1,30 +1,32 @@
 //! Keeps control tokens in user text as plain text.
 //!
-//! A chat template puts contents between control tokens, and a tokenizer cannot tell the two apart:
-//! a user's "<|im_end|>" would end the user's turn. To prevent that, every control token in an
-//! external string is replaced by a marker, one otherwise unused character, before the template is
-//! rendered. All control tokens in the rendered text are then the template's own:
+//! A chat template puts contents between control tokens. A tokenizer cannot tell the two apart, so a
+//! user's "<|im_end|>" would end the user's turn. To prevent that, every control token in an external
+//! string is replaced by a marker before the template is rendered. A marker is one character that is
+//! otherwise unused. All control tokens in the rendered text are then the template's own:
 //!
 //! ```text
 //!   content   hi<|im_end|>            hi◆
 //!   rendered  <|im_start|>user⏎hi◆<|im_end|>
-//!   encoded   P<|im_start|>user⏎hi<|im_end|>P<|im_end|>     P: in front of the template's own
+//!   encoded   P<|im_start|>user⏎hi<|im_end|>P<|im_end|>     P: prefix of the template's own tokens
 //! ```
 //!
-//! These get a prefix, for a tokenizer that recognises its special tokens only with the prefix. The
-//! whole chat is one text for one tokenizer, so the neighbourhood of a token does not change, and a
-//! chat without control tokens in its contents has the same ids as without this mechanism.
+//! The template's own control tokens get a prefix P, and the text is encoded by a tokenizer that
+//! recognises its special tokens only with the prefix. The whole chat is one text for one tokenizer, so
+//! the neighbourhood of a token does not change. A chat without control tokens in its contents has the
+//! same ids as without this mechanism.
 //!
-//! A marker survives the operations of templates on contents: trimming, splitting, lower(), tojson. A
-//! string that ends like the beginning of a control token, or begins like the end of one, is marked
-//! there too; otherwise two adjacent strings could form a control token.
+//! A marker survives the operations of templates on contents: trimming, splitting, lower(), tojson. If a
+//! string ends like the beginning of a control token, or begins like the end of one, that part is marked
+//! as well. Otherwise two adjacent strings could form a control token.
 //!
-//! Tags. Models have added tokens that steer them although the tokenizer does not mark them as special:
+//! Tags are added tokens that steer a model although the tokenizer does not mark them as special:
 //! "<tool_call>", "<tool_response>", "<think>". Other servers parse them anywhere. Here, a tag that the
 //! chat template itself contains stays plain text in messages of users and tools, so a web page that an
-//! agent reads cannot close a tool's answer. Messages of the assistant keep them as tokens, since the
-//! model wrote them and templates look for them there ('</think>' in content). So do system messages,
-//! which explain them. Added tokens that the template does not contain are words (Gemma's "<table>").
+//! agent reads cannot close a tool's answer. Messages of the assistant keep tags as tokens, since the
+//! model wrote them and templates look for them in these messages ('</think>' in content). System
+//! messages keep them as well, because they explain them. Added tokens that the template does not
+//! contain are ordinary words (Gemma's "<table>").
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,13 +36,13 @@ pub const PREFIX: char = '\u{10FFFD}';
 const FIRST_MARKER: u32 = 0x10FFFC;
 const LAST_MARKER: u32 = 0x100000;
 
-/// Whether an added token looks like a control token rather than white space or an ordinary word.
+/// Returns whether an added token looks like a control token, and not like white space or an ordinary word.
 pub fn is_tag(content: &str) -> bool {
     let framed = |open, close| content.len() > 2 && content.starts_with(open) && content.ends_with(close);
     framed('<', '>') || framed('[', ']')
 }
 
-/// Whether a message of this role has external content.
+/// Returns whether a message has external content, according to its role.
 fn is_outsider(message: &serde_json::Value) -> bool {
     let role = message.get("role").and_then(|role| role.as_str()).unwrap_or("");
     !matches!(role, "system" | "developer" | "assistant" | "model")
@@ -75,7 +77,7 @@ impl Specials {
         Specials { whole, lengths, first, sorted, reversed }
     }
 
-    /// The length of the longest control token at this byte.
+    /// Returns the length of the longest control token at this byte.
     fn at(&self, text: &str, at: usize) -> Option<usize> {
         if !self.first[usize::from(text.as_bytes()[at])] {
             return None;
@@ -84,7 +86,7 @@ impl Specials {
         self.lengths.iter().copied().find(found)
     }
 
-    /// The ranges of all control tokens, from left to right.
+    /// Returns the ranges of all control tokens, from left to right.
     fn find(&self, text: &str) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -100,7 +102,7 @@ impl Specials {
         found
     }
 
-    /// `tail`: the number of bytes at the end that begin a control token; `head`: at the beginning, that end one.
+    /// Returns the number of bytes at the end of the text that begin a control token.
     fn tail(&self, text: &str) -> usize {
         let most = self.lengths.first().copied().unwrap_or(0).saturating_sub(1).min(text.len());
         let begins = |&l: &usize| {
@@ -110,6 +112,7 @@ impl Specials {
         (1..=most).rev().find(begins).unwrap_or(0)
     }
 
+    /// Returns the number of bytes at the beginning of the text that end a control token.
     fn head(&self, text: &str) -> usize {
         let most = self.lengths.first().copied().unwrap_or(0).saturating_sub(1).min(text.len());
         let ends = |&l: &usize| {
@@ -122,7 +125,7 @@ impl Specials {
 
 /// The markers of one chat.
 pub struct Markers<'a> {
-    /// control tokens to mark in every string, those to mark in external strings, and all that the tokenizer has
+    /// The control tokens to mark in every string, those to mark in external strings, and all of the tokenizer.
     everywhere: &'a Specials,
     outside: &'a Specials,
     known: &'a Specials,
@@ -133,7 +136,7 @@ pub struct Markers<'a> {
 }
 
 impl<'a> Markers<'a> {
-    /// Characters that occur in the texts `seen` are not used as markers.
+    /// Creates markers. Characters that occur in the texts `seen` are not used.
     pub fn new(everywhere: &'a Specials, outside: &'a Specials, known: &'a Specials, seen: &[&str]) -> Markers<'a> {
         let private = |text: &&str| text.chars().filter(|c| u32::from(*c) >= LAST_MARKER).collect::<Vec<char>>();
         let taken = seen.iter().flat_map(private).collect();
@@ -145,7 +148,7 @@ impl<'a> Markers<'a> {
         !self.by_text.is_empty()
     }
 
-    /// Returns None if no unused character is left.
+    /// Returns the marker of a text, or None if no unused character is left.
     fn marker(&mut self, text: &str) -> Option<char> {
         if let Some(known) = self.by_text.get(text) {
             return Some(*known);
@@ -196,7 +199,7 @@ impl<'a> Markers<'a> {
         self.mark_all(message, specials);
     }
 
-    /// Documents are external, like the output of tools; tools and settings belong to the caller.
+    /// Marks a variable. Documents are external, like the output of tools. Tools and settings belong to the caller.
     pub fn mark_variable(&mut self, name: &str, value: &mut serde_json::Value) {
         let specials = if name == "documents" { self.outside } else { self.everywhere };
         self.mark_all(value, specials);

@@ -1,16 +1,16 @@
 //! A job that can be abandoned at any allocation.
 //!
-//! Not every loop of the grammar compiler is limited by fuel: a schema of 64 KiB can take hours and more
+//! Fuel does not limit every loop of the grammar compiler. A schema of 64 KiB can take hours and more
 //! memory than the machine has. Rust can neither fail nor unwind out of an allocation, and a thread
-//! cannot be stopped from outside, so a job runs as a coroutine on its own stack:
+//! cannot be stopped from outside. A job therefore runs as a coroutine on its own stack:
 //!
 //!   caller ──resume──▶ job ──alloc──▶ ALLOCATOR: over its time or memory? ──suspend──▶ caller
 //!                                                                          frees all it had
 //!
 //! Every block that a job allocates is recorded until it is freed. A job that exceeds a limit at one of
-//! its allocations is suspended there and never resumed: its stack is unmapped and its blocks are freed,
-//! so nothing remains of it. Its destructors do not run. A job must therefore hold no lock and change
-//! nothing outside itself (clones of outside `Arc`s stay counted).
+//! its allocations is suspended at that point and never resumed. Its stack is unmapped and its blocks are
+//! freed, so nothing remains of it. Its destructors do not run. A job must therefore hold no lock and
+//! change nothing outside itself. (If it clones an `Arc` from outside, the count stays raised.)
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -18,9 +18,9 @@ use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
-/// Enough for the nesting that the callers' limits permit. Untouched pages are not used.
+/// Bytes of a job's stack, enough for the nesting that the callers' limits permit. Untouched pages cost nothing.
 const STACK: usize = 64 << 20;
-/// The clock is read once per this many allocations.
+/// The clock is read once in this many allocations.
 const CLOCK_EVERY: u32 = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ pub fn before_allocation(bytes: usize) {
             stop = Some(Stopped::Time);
         }
     }
-    // Not during a panic: the thread's panic count would never return to 0.
+    // Do not suspend during a panic, because the thread's panic count would never return to 0.
     if let Some(why) = stop.filter(|_| !std::thread::panicking()) {
-        // SAFETY: set at the start of the coroutine, on whose stack it lives. This never returns.
+        // SAFETY: `yielder` is set at the start of the coroutine, on whose stack it lives. This call never returns.
         unsafe { (*job.yielder).suspend(why) };
     }
 }
@@ -89,7 +89,7 @@ pub fn freed(pointer: *mut u8, bytes: usize) {
     }
 }
 
-/// Runs `work` until it ends or exceeds a limit. A panic in it is the inner Err.
+/// Runs `work` until it ends or exceeds a limit. If it panics, the inner result is Err.
 pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<std::thread::Result<T>, Stopped> {
     if JOB.get() != std::ptr::null_mut() {
         return Ok(catch_unwind(AssertUnwindSafe(work))); // a nested job runs within the limits of the outer one
@@ -111,7 +111,7 @@ pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<
         JOB.set(std::ptr::null_mut());
         result
     };
-    // SAFETY: `body` borrows from this frame, and the coroutine is gone before it ends.
+    // SAFETY: `body` borrows from this frame, and the coroutine is gone before the frame ends.
     let mut coroutine = unsafe { Coroutine::<(), Stopped, _, _>::with_stack_unchecked(stack, body) };
     match coroutine.resume(()) {
         CoroutineResult::Return(result) => Ok(result),
@@ -127,7 +127,7 @@ pub fn run<T>(bytes: usize, time: Duration, work: impl FnOnce() -> T) -> Result<
     }
 }
 
-/// A set of addresses, open-addressed, in memory that the allocator does not count.
+/// A set of addresses with open addressing, in memory that the allocator does not count.
 struct Blocks {
     table: *mut usize, // 0: free, 1: removed
     size: usize,       // a power of two
@@ -163,7 +163,7 @@ impl Blocks {
     }
 
     fn rehash(&mut self, size: usize) {
-        // SAFETY: calloc of at least one word; null is handled.
+        // SAFETY: calloc allocates at least one word, and null is handled.
         let table = unsafe { libc::calloc(size, size_of::<usize>()) }.cast::<usize>();
         if table.is_null() {
             self.failed = true;

@@ -1,7 +1,10 @@
 //! The C ABI of Ingot's text libraries (../../TextAbi.h is the C++ side).
 //!
-//! Rules of the boundary: nothing unwinds across it (every call runs in `guarded`); results are returned
-//! through sinks, so no memory changes owner; texts are passed as pointer and length.
+//! Rules of the boundary:
+//!
+//! - No function unwinds across it, since every call runs in `guarded`.
+//! - Results are returned through sinks, so no memory changes its owner.
+//! - Texts are passed as pointer and length.
 
 mod bounds;
 mod budget;
@@ -30,7 +33,7 @@ use std::sync::{Arc, Mutex, Once};
 use template::{Failure, Given, Template};
 use token_files::Files;
 
-/// Receives bytes; called any number of times before the function that it was passed to returns.
+/// Receives bytes. It is called any number of times before the function that it was passed to returns.
 pub type Sink = extern "C" fn(context: *mut c_void, data: *const u8, size: usize);
 
 #[repr(C)]
@@ -45,7 +48,7 @@ impl Slice {
         Slice { data: bytes.as_ptr(), size: bytes.len() }
     }
 
-    /// SAFETY: TextAbi.h requires that it is readable for `'a`, and null only if empty.
+    /// SAFETY: TextAbi.h requires that the slice is readable for `'a`, and null only if it is empty.
     unsafe fn bytes<'a>(self) -> &'a [u8] {
         if self.size == 0 {
             return &[];
@@ -87,16 +90,17 @@ const SHORT: usize = 64 << 10;
 /// The location of the last panic: "minijinja-3.0.5/src/value/ops.rs:185".
 static PANICKED_AT: Mutex<String> = Mutex::new(String::new());
 
-/// Panics are caught and reported as errors, so nothing is printed; the location is kept for the message.
+/// Sets a panic hook that keeps the location for the error message. Panics are caught and reported as errors, so
+/// the hook prints nothing.
 fn keep_place_of_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // llguidance once wraps the current hook with one that takes a backtrace. Let it, then install ours last.
+        // llguidance wraps the current hook once, with a hook that takes a backtrace. Let it do so, then set ours.
         let _ = llguidance::panic_utils::catch_unwind(|| Ok(()));
         std::panic::set_hook(Box::new(|info| {
             let place = info.location().map_or_else(String::new, |at| {
                 let parts: Vec<&str> = at.file().split('/').collect();
-                // Start at the crate's folder; the rest of the path is that of the build machine.
+                // Start at the crate's folder. The path before it is that of the build machine.
                 let source = parts.iter().rposition(|part| *part == "src").unwrap_or(0);
                 format!("{}:{}", parts[source.saturating_sub(1)..].join("/"), at.line())
             });
@@ -203,14 +207,14 @@ pub unsafe extern "C" fn ingot_tokenizer_drops_space(tokenizer: *const Tokenizer
 }
 
 /// # Safety
-/// `tokenizer` is open, `token` readable. Returns -1 if there is no such token.
+/// `tokenizer` is open, `token` is readable. Returns -1 if there is no such token.
 #[no_mangle]
 pub unsafe extern "C" fn ingot_tokenizer_id(tokenizer: *const Tokenizer, token: Slice) -> i64 {
     let find = || std::str::from_utf8(token.bytes()).ok().and_then(|token| (*tokenizer).id_of(token));
     catch_unwind(AssertUnwindSafe(find)).ok().flatten().map_or(-1, i64::from)
 }
 
-/// The texts of a tokenizer's files; empty if a file does not exist.
+/// The texts of a tokenizer's files. A text is empty if its file does not exist.
 #[repr(C)]
 pub struct TokenizerFiles {
     tokenizer: Slice,
@@ -245,8 +249,8 @@ pub unsafe extern "C" fn ingot_tokenizer_compile(
     })
 }
 
-/// The files of a tokenizer without a tokenizer.json; empty if a file does not exist. `model_type` is that of
-/// config.json.
+/// The files of a tokenizer without a tokenizer.json. A text is empty if its file does not exist. `model_type` is that
+/// of config.json.
 #[repr(C)]
 pub struct VocabularyFiles {
     config: Slice,

@@ -4,7 +4,7 @@ use crate::grammar::Kind;
 
 pub const DEEPEST: usize = 64;
 
-/// The error includes the position.
+/// Fails if the source is nested too deep. The error includes the position.
 pub fn check(kind: Kind, source: &str) -> Result<(), String> {
     let scan = match kind {
         Kind::JsonObject => return Ok(()),
@@ -57,7 +57,7 @@ fn json(source: &[u8]) -> Option<usize> {
     None
 }
 
-/// Regexes nest groups and classes; inside a class only classes nest.
+/// The nesting of a regex. Groups and classes nest, but inside a class only classes do.
 #[derive(Default)]
 struct Pattern {
     groups: usize,
@@ -96,7 +96,7 @@ fn line_end(source: &[u8], at: usize) -> usize {
     source[at..].iter().position(|&b| b == b'\n').map_or(source.len(), |n| at + n)
 }
 
-/// `[…]` is an option, `/…/` a regex, `//` and `#` begin comments.
+/// Scans Lark, in which `[…]` is an option, `/…/` is a regex, and `//` and `#` begin comments.
 fn lark(source: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (Depth(0), 0);
     while at < source.len() {
@@ -128,7 +128,7 @@ fn lark(source: &[u8]) -> Option<usize> {
     None
 }
 
-/// `[…]` is a class, `#` begins a comment.
+/// Scans GBNF, in which `[…]` is a class and `#` begins a comment.
 fn gbnf(source: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (Depth(0), 0);
     while at < source.len() {

@@ -12,14 +12,14 @@ use tokenizers::{
     TokenizerImpl,
 };
 
-/// The JSON section of a segment. It has the model only if that is not BPE in tables.
+/// The JSON section of a segment. It includes the model only if the model is not BPE in tables.
 #[derive(Serialize, Deserialize)]
 pub struct Description {
     pub normalizer: Option<NormalizerWrapper>,
     pub pre_tokenizer: Option<PreTokenizerWrapper>,
-    /// content and a sum of ADDED_*, in the order in which they are added
+    /// The content and a sum of ADDED_* for each token, in the order in which the tokens are added.
     pub added: Vec<(String, u8)>,
-    /// the same; added after the ids of `added` are assigned (token_files.rs)
+    /// Tokens in the same form that are added after the ids of `added` are assigned (token_files.rs).
     #[serde(default)]
     pub later: Vec<(String, u8)>,
     #[serde(default)]
@@ -55,13 +55,13 @@ fn unpack_added((content, flags): &(String, u8)) -> AddedToken {
 
 type Pipeline<M> = TokenizerImpl<M, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>;
 
-/// Whether the guard handles this token.
+/// Returns whether guard.rs handles this token.
 fn is_guarded(token: &AddedToken) -> bool {
     token.special || is_tag(&token.content)
 }
 
-/// Like build(), but guarded tokens have the prefix. The other tokens are added first, so their ids are not
-/// reused.
+/// Does the same as build(), but guarded tokens have the prefix. The other tokens are added first, so that their ids
+/// are not reused.
 fn build_guarded<M: tokenizers::Model>(model: M, d: &Description) -> Result<Pipeline<M>, String> {
     let mut pipeline = Pipeline::new(model);
     pipeline.with_normalizer(d.normalizer.clone()).map_err(|e| e.to_string())?;
@@ -125,7 +125,7 @@ impl Backend {
         each!(self, p => p.token_to_id(token))
     }
 
-    /// The form in which an added token reaches the decoder.
+    /// Returns the form in which an added token reaches the decoder.
     pub fn decoder_form(&self, id: u32) -> Option<String> {
         each!(self, p => p.id_to_token(id))
     }
@@ -134,9 +134,9 @@ impl Backend {
 /// A tokenizer that recognises control tokens only with the prefix of guard.rs.
 pub struct Guarded {
     backend: Backend,
-    /// id in `backend` -> spelling in `backend`, id of the actual tokenizer
+    /// Maps an id in `backend` to its spelling in `backend` and the id of the actual tokenizer.
     ids: HashMap<u32, (String, u32)>,
-    /// control tokens and tags by their own ids
+    /// Control tokens and tags, by their ids in the actual tokenizer.
     specials: HashMap<u32, String>,
 }
 
@@ -157,14 +157,14 @@ impl Guarded {
     }
 
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, String> {
-        // Not encode_fast, which does not return the spelling of an id.
+        // encode_fast cannot be used, because it does not return the spelling of an id.
         let encoding = each!(&self.backend, p => p.encode(text, false)).map_err(|e| e.to_string())?;
         let mut found = Vec::with_capacity(encoding.len());
         let spans = encoding.get_offsets().iter().map(|&(from, to)| text.get(from..to).unwrap_or(""));
         for ((id, token), span) in encoding.get_ids().iter().zip(encoding.get_tokens()).zip(spans) {
             match self.ids.get(id) {
-                // An added token may have spaces around it; an id of the model with the same number
-                // has another spelling.
+                // An added token may have spaces around it. If the model has an id with the same number, its
+                // spelling differs.
                 Some((spelled, real)) if token.contains(spelled.as_str()) => found.push(*real),
                 _ => match self.specials.get(id) {
                     Some(spelled) if span.contains(spelled.as_str()) => self.letters(spelled, &mut found)?,
@@ -175,8 +175,7 @@ impl Guarded {
         Ok(found)
     }
 
-    /// Encodes letter by letter a control token that the model itself has as a word (Unigram matches whole
-    /// pieces).
+    /// Encodes a control token letter by letter, if the model itself has it as a word. (Unigram matches whole pieces.)
     fn letters(&self, spelled: &str, found: &mut Vec<u32>) -> Result<(), String> {
         for letter in spelled.chars() {
             let pieces = each!(&self.backend, p => p.get_model().tokenize(&letter.to_string()));
@@ -190,18 +189,18 @@ impl Guarded {
 pub struct Tokenizer {
     pub tables: Tables,
     pub backend: Backend,
-    /// `backend`, but special strings are plain text; created on first use.
+    /// Like `backend`, but special strings are plain text. It is created on first use.
     plain: OnceLock<Result<Backend, String>>,
     /// Created when a text is first encoded with a limit on its ids.
     bounds: OnceLock<Bounds>,
     guarded: OnceLock<Result<Guarded, String>>,
     specials: OnceLock<Specials>,
     tags: OnceLock<Specials>,
-    /// Unique among the tokenizers of this process.
+    /// A number that is unique among the tokenizers of this process.
     pub serial: u64,
 }
 
-/// The size of the pieces of a text that is encoded with a limit on its ids; each takes some milliseconds.
+/// The size of the pieces of a text that is encoded with a limit on its ids. Each piece takes some milliseconds.
 const PIECE: usize = 16 << 10;
 
 impl Tokenizer {
@@ -228,7 +227,7 @@ impl Tokenizer {
         Ok(self.bounds.get_or_init(|| Bounds::new(&self.tables, &description, &self.backend.added())))
     }
 
-    /// Encodes piece by piece; returns None as soon as there are more than `most` ids.
+    /// Encodes piece by piece. Returns None as soon as there are more than `most` ids.
     fn gather(
         &self,
         text: &str,
@@ -253,7 +252,8 @@ impl Tokenizer {
         self.gather(text, most, |piece| self.encode(piece, parse_special))
     }
 
-    /// Encodes a conversation, given as plain text and with marked control tokens (guard.rs), within `most` ids.
+    /// Encodes a conversation within `most` ids. It is given twice: as plain text (`shown`), and with marked control
+    /// tokens (guard.rs).
     pub fn encode_guarded_within(&self, shown: &str, marked: &str, most: usize) -> Result<Option<Vec<u32>>, String> {
         if self.bounds()?.exceeds(shown, most) {
             return Ok(None);
@@ -276,7 +276,7 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// The control tokens, and the tags that are `wanted`.
+    /// Returns the control tokens, and the tags that are `wanted`.
     pub fn specials_with(&self, wanted: impl Fn(&str) -> bool) -> Specials {
         let counts = |t: &AddedToken| t.special || (is_tag(&t.content) && wanted(&t.content));
         Specials::new(self.backend.added().into_iter().filter(|(_, t)| counts(t)).map(|(_, t)| t.content))
@@ -286,12 +286,12 @@ impl Tokenizer {
         self.specials.get_or_init(|| self.specials_with(|_| false))
     }
 
-    /// The control tokens and all tags.
+    /// Returns the control tokens and all tags.
     pub fn tags(&self) -> &Specials {
         self.tags.get_or_init(|| self.specials_with(|_| true))
     }
 
-    /// The ids of a text whose control tokens and tags are prefixed by guard::PREFIX.
+    /// Returns the ids of a text whose control tokens and tags are prefixed by guard::PREFIX.
     pub fn encode_guarded(&self, text: &str) -> Result<Vec<u32>, String> {
         let guarded = self.guarded.get_or_init(|| Guarded::open(self.tables, &self.backend));
         guarded.as_ref().map_err(Clone::clone)?.encode(text)

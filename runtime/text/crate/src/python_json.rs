@@ -1,4 +1,5 @@
-//! json.dumps as in Python: separators ", " and ": ", no HTML escapes, non-ASCII characters unescaped.
+//! json.dumps as in Python, with separators ", " and ": ", without HTML escapes, and with non-ASCII characters as they
+//! are.
 
 use crate::jinja::values::*;
 use minijinja::value::{Value, ValueKind};

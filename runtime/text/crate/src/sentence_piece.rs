@@ -3,9 +3,11 @@
 //! The file is a protocol buffer (sentencepiece_model.proto) with pieces and their scores, the type of the model, and
 //! the normalisation of texts. transformers 5.24 reads it in three ways, which differ in small details:
 //!
-//! - class GemmaTokenizer, which all Gemma models have: merges by ascending id, and a space joins the word before it;
-//! - class LlamaTokenizer: merges by ascending id, and a space is added before each piece of text that has none;
-//! - all others follow the file itself: merges by score, the file's normaliser, and user-defined pieces kept whole.
+//! - The class GemmaTokenizer, which all Gemma models have, merges by ascending id and joins a space to the word before
+//!   it.
+//! - The class LlamaTokenizer merges by ascending id and adds a space before each piece of text that has none.
+//! - All other classes follow the file: they merge by score, use the file's normaliser, and keep user-defined pieces
+//!   whole.
 
 use crate::vocabulary_files::{class_of, defaults, post_processor, Converted, Sources};
 use serde_json::{json, Map, Value};
@@ -25,13 +27,13 @@ struct Piece {
     kind: Kind,
 }
 
-/// The fields that are read, with the defaults of the proto.
+/// The fields that are read. Their defaults are those of the proto.
 struct Model {
     pieces: Vec<Piece>,
     unigram: bool,
     byte_fallback: bool,
     unknown: u64,
-    /// the ids and pieces of bos, eos and the unknown token
+    /// The ids and pieces of bos, eos and the unknown token.
     named: [(i64, String); 3],
     charsmap: Vec<u8>,
     dummy_prefix: bool,
@@ -45,7 +47,7 @@ enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, in order.
+/// Returns the fields of a message, in order.
 fn fields(mut data: &[u8]) -> Option<Vec<(u64, Field<'_>)>> {
     fn varint(data: &mut &[u8]) -> Option<u64> {
         let mut value = 0u64;
@@ -97,7 +99,7 @@ fn piece(data: &[u8]) -> Option<Piece> {
                     1 => Kind::Normal,
                     3 => Kind::Control,
                     4 => Kind::UserDefined,
-                    _ => Kind::Other, // unknown, unused, bytes
+                    _ => Kind::Other, // the types unknown, unused and byte
                 }
             }
             _ => {}
@@ -173,7 +175,7 @@ fn metaspace(scheme: &str) -> Value {
     json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": false})
 }
 
-/// All ways to split a token into two, by ascending rank.
+/// Returns all ways to split a token into two, by ascending rank.
 fn merges<R: PartialOrd + Copy>(ranks: &HashMap<&str, R>, key: impl Fn(&str, &str) -> (usize, usize)) -> Vec<Value> {
     let mut ways: Vec<(R, (usize, usize), &str, &str)> = Vec::new();
     for (&token, &rank) in ranks {
@@ -260,8 +262,8 @@ fn regex_syntax_escape(piece: &str) -> String {
     out
 }
 
-/// Model types for which `tokenizer_class` LlamaTokenizer is ignored, since transformers has a class for them or they
-/// are known to name a wrong one.
+/// Model types for which the `tokenizer_class` LlamaTokenizer is ignored. transformers has another class for them, or
+/// their files are known to name the wrong class.
 const AS_THE_FILE_SAYS: [&str; 18] = [
     "mistral",
     "mistral3",
@@ -297,7 +299,7 @@ fn further(model: &Model, config: &mut Map<String, Value>, users: bool) {
     }
 }
 
-/// The names of pieces. A token of the configuration with the id of a piece renames that piece.
+/// Returns the names of pieces. A token of the configuration with the id of a piece renames that piece.
 fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
     let mut names: Vec<String> = model.pieces.iter().map(|piece| piece.text.clone()).collect();
     let Some(decoder) = config.get_mut("added_tokens_decoder").and_then(Value::as_object_mut) else { return names };
@@ -313,7 +315,7 @@ fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
         }
     }
     if model.dummy_prefix {
-        // They are matched in the original text, so each piece between two of them gets its own space.
+        // These tokens are matched in the original text, so each piece between two of them gets its own space.
         decoder.values_mut().filter_map(Value::as_object_mut).for_each(|token| {
             token.insert("normalized".into(), json!(false));
         });
@@ -321,7 +323,7 @@ fn names_of(model: &Model, config: &mut Map<String, Value>) -> Vec<String> {
     names
 }
 
-/// Fails with the reason if the model cannot be converted.
+/// Converts a model. Fails with the reason if it cannot be converted.
 pub fn convert(sources: &Sources, mut config: Map<String, Value>) -> Result<Converted, String> {
     let model =
         read(sources.model).ok_or("tokenizer.model is neither a SentencePiece model nor a table of tiktoken's")?;

@@ -27,9 +27,9 @@ pub enum Failure {
 pub struct Template {
     source: String,
     program: Arc<Program>,
-    /// A render exceeded the memory limit; another one would leak as much again.
+    /// A render exceeded the memory limit. Another render would leak as much memory again.
     given_up: AtomicBool,
-    /// The tokens that stay plain text in external messages (guard.rs), with the serial of their tokenizer.
+    /// The tokens that stay plain text in external messages (guard.rs), with the serial number of their tokenizer.
     outside: Mutex<Option<(u64, Arc<Specials>)>>,
 }
 
@@ -48,10 +48,10 @@ fn describe(error: &Error) -> String {
 
 /// Variables that a template gets if the request does not set them and the template reads them.
 ///
-/// `date_string` and `datetime` are today's date, as in llama.cpp; the templates of Llama 3.3 and Firefunction have no
-/// other way to get it. `enable_thinking` is true for a template that reads it only as `not enable_thinking`: such a
-/// template was written for llama.cpp, which always sets it. Every other template decides for itself how to treat a
-/// missing variable, as in transformers.
+/// `date_string` and `datetime` are today's date, as in llama.cpp. The templates of Llama 3.3 and Firefunction have no
+/// other way to get it. `enable_thinking` is true for a template that reads it only as `not enable_thinking`, because
+/// such a template was written for llama.cpp, which always sets it. Every other template handles a missing variable
+/// itself, as in transformers.
 fn defaults(program: &Program) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     for (name, format) in [("date_string", "%d %b %Y"), ("datetime", "%b %d %Y")] {
@@ -65,7 +65,7 @@ fn defaults(program: &Program) -> BTreeMap<String, Value> {
     found
 }
 
-/// The variable with the tools as text, for the template of Firefunction; llama.cpp sets it too, to "" without tools.
+/// The variable with the tools as text, or "", for the template of Firefunction. llama.cpp also sets it.
 const FUNCTIONS: &str = "functions";
 
 fn functions_of(variables: &serde_json::Map<String, serde_json::Value>) -> Value {
@@ -88,7 +88,7 @@ impl Write for Limited {
     }
 }
 
-/// Ends with a blank, whose absence shows that the template trims.
+/// The tag of a message that is continued. If its last character, a blank, is missing, the template trims contents.
 const TAG: &str = "INGOT_CONTINUES_THIS_MESSAGE ";
 
 /// Appends the tag to the last message, and returns the content that is to be continued.
@@ -122,9 +122,9 @@ fn until_tag(rendered: Vec<u8>, last: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The input of a rendering: a JSON array, and JSON objects of variables. `tokens` are those of the tokenizer, which
-/// stay control tokens. With `continued`, the text ends where the content of the last message ends. As in
-/// transformers, a tag is appended to that content and searched for in the result.
+/// The input of a rendering: a JSON array of messages, and JSON objects of variables. `tokens` are the tokens of the
+/// tokenizer, which stay control tokens. With `continued`, the text ends where the content of the last message ends. As
+/// in transformers, a tag is appended to that content and searched for in the result.
 pub struct Given<'a> {
     pub messages: &'a str,
     pub tokens: &'a str,
@@ -154,7 +154,7 @@ impl Template {
         })
     }
 
-    /// Whether a variable of this name from the caller can affect the text.
+    /// Returns whether a variable of this name from the caller can affect the text.
     pub fn uses(&self, variable: &str) -> bool {
         self.program.reads(variable) || (variable == "tools" && self.program.reads(FUNCTIONS))
     }
@@ -163,7 +163,7 @@ impl Template {
         self.render_marked(given, None)
     }
 
-    /// The control tokens, and the tags that this template contains.
+    /// Returns the control tokens, and the tags that this template contains.
     fn outside(&self, tokenizer: &Tokenizer) -> Arc<Specials> {
         let mut kept = self.outside.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match &*kept {
@@ -176,8 +176,8 @@ impl Template {
         }
     }
 
-    /// Returns the text, and the same text with guard::PREFIX before the control tokens of the template but not
-    /// before those of contents. The second text is empty if the contents have no control tokens.
+    /// Returns the text twice. The second text has guard::PREFIX before the template's control tokens, but not before
+    /// control tokens of contents. It is empty if the contents have no control tokens.
     pub fn render_guarded(&self, given: &Given, tokenizer: &Tokenizer) -> Result<(String, String), Failure> {
         let outside = self.outside(tokenizer);
         let seen = [given.messages, given.tokens, given.variables, &self.source];

@@ -4,20 +4,20 @@
 //! special_tokens_map.json and added_tokens.json. They often disagree. They are read in the order of
 //! transformers 5 (`PreTrainedTokenizerBase._from_pretrained`, `TokenizersBackend.__init__`):
 //!
-//! 1. the list of tokenizer.json;
-//! 2. `added_tokens_decoder` of tokenizer_config.json, by index: tokens that are new or have other flags. If it is
-//!    missing, special_tokens_map.json overrides the names of tokenizer_config.json, and added_tokens.json, which
-//!    has no flags, is read;
-//! 3. named tokens (`eos_token`, `image_token`, …), then `extra_special_tokens`, unless already present.
+//! 1. The list of tokenizer.json.
+//! 2. The tokens of `added_tokens_decoder` in tokenizer_config.json that are new or have other flags, by index. If it
+//!    is missing, special_tokens_map.json overrides the names of tokenizer_config.json, and added_tokens.json, which
+//!    has no flags, is read.
+//! 3. Named tokens (`eos_token`, `image_token`, …), then `extra_special_tokens`, unless they are already present.
 //!
-//! As in transformers, the index determines only the order: a token that the model lacks gets the next free id.
+//! As in transformers, the index determines only the order. A token that the model lacks gets the next free id.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 use tokenizers::AddedToken;
 
-/// The contents of files; empty if a file does not exist.
+/// The contents of files. They are empty if a file does not exist.
 #[derive(Default)]
 pub struct Files<'a> {
     pub tokenizer: &'a [u8],
@@ -34,7 +34,7 @@ const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "p
 pub struct Named {
     pub later: Vec<AddedToken>,
     pub names: Vec<(String, String)>,
-    /// Whether a text begins with a space, if the configuration determines it.
+    /// Whether a text begins with a space; None if the configuration does not determine it.
     pub prefix_space: Option<bool>,
 }
 
@@ -52,7 +52,7 @@ struct Flags {
     special: Option<bool>,
 }
 
-/// `special` is the default if the object has no such flag. Returns None if the value is not a token.
+/// Reads a token. `special` is the default of the flag `special`. Returns None if the value is not a token.
 fn token(value: &Value, special: bool) -> Option<AddedToken> {
     if let Value::String(content) = value {
         return Some(AddedToken::from(content.as_str(), special));
@@ -77,8 +77,8 @@ fn object(what: &str, file: &[u8]) -> Result<Map<String, Value>, String> {
 
 const EXTRA: &str = "extra_special_tokens";
 
-/// Of the two keys for unnamed special tokens, the newer one applies if it lists any. If they are an object, they have
-/// names; it is removed and returned.
+/// Settles the two keys for unnamed special tokens: the newer key applies if it lists any tokens. If the value is an
+/// object, its tokens have names. The object is then removed and returned.
 fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
     let says_some = match config.get(EXTRA) {
         Some(Value::Array(list)) => !list.is_empty(),
@@ -100,7 +100,7 @@ fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// The named tokens in order: those that every tokenizer has, then objects, strings, and `more`.
+/// Returns the named tokens in order: those that every tokenizer has, then objects, strings, and `more`.
 fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String, AddedToken)> {
     let own = NAMES.iter().filter_map(|name| config.get_key_value(*name));
     let others = || config.iter().filter(|(key, _)| key.ends_with("_token"));
@@ -115,7 +115,7 @@ fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String,
     found
 }
 
-/// Overrides tokenizer_config.json by special_tokens_map.json; lists of extra special tokens are joined.
+/// Overrides tokenizer_config.json by special_tokens_map.json. Lists of extra special tokens are joined.
 fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
     for (key, value) in map {
         match (config.get_mut(&key), value) {
@@ -127,9 +127,9 @@ fn overrule(config: &mut Map<String, Value>, map: Map<String, Value>) {
     }
 }
 
-/// transformers 5 rebuilds these classes from the vocabulary of tokenizer.json, with a leading space if the
-/// configuration requests it. LlamaTokenizer is rebuilt, in every version, only if the configuration requests no
-/// leading space.
+/// Returns whether a text begins with a space, for the classes that transformers 5 rebuilds from the vocabulary of
+/// tokenizer.json. They get a leading space if the configuration requests it. LlamaTokenizer is rebuilt, in every
+/// version, only if the configuration requests no leading space.
 fn prefix_space(config: &Map<String, Value>) -> Option<bool> {
     let class = config.get("tokenizer_class").and_then(Value::as_str)?;
     let asked = config.get("add_prefix_space").and_then(Value::as_bool);
@@ -160,7 +160,7 @@ pub fn set_prefix_space(step: &mut Value, space: bool) {
     }
 }
 
-/// Fails if a file is not a JSON object. `own` is the list of tokenizer.json.
+/// Reads the files. Fails if a file is not a JSON object. `own` is the list of tokenizer.json.
 pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     let mut config = object("tokenizer_config.json", files.config)?;
     let mut more = settle_extra(&mut config);
@@ -198,7 +198,7 @@ pub fn read(files: &Files, own: &[AddedToken]) -> Result<Named, String> {
     }
     let tables: HashSet<String> = own.iter().chain(&later).map(|token| token.content.clone()).collect();
     for token in names.iter().map(|(_, token)| token).chain(&further) {
-        // A token that is named twice is added twice; the flags of the second apply.
+        // A token that is named twice with different flags is added twice, so the later flags apply.
         if !tables.contains(&token.content) && !later.contains(token) {
             later.push(token.clone());
         }
@@ -218,7 +218,8 @@ pub struct Affixes {
 }
 
 impl Affixes {
-    /// `processor` is that of tokenizer.json; `id_of` is used if it names a token without an id.
+    /// Reads the ids from `processor`, the post-processor of tokenizer.json. `id_of` is used for tokens that it names
+    /// without an id.
     pub fn of(processor: &Value, id_of: &impl Fn(&str) -> Option<u32>) -> Affixes {
         let mut found = Affixes::default();
         match processor["type"].as_str() {

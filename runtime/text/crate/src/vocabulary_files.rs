@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   tokenizer.model   SentencePiece (sentence_piece.rs), or a tiktoken table: a line "BASE64 RANK" for each token
-//!   vocab.json        with merges.txt: byte-level BPE, split like the tokenizer's class
+//!   vocab.json        with merges.txt: byte-level BPE, with the splitting of the tokenizer's class
 //!   tekken.json       Mistral's: ranks as in tiktoken, the regex for splitting, and control tokens before all others
 //! ```
 //!
@@ -16,7 +16,7 @@ use crate::sentence_piece;
 use serde_json::{json, Map, Value};
 use std::collections::HashMap;
 
-/// The contents of files; empty if a file does not exist. `model_type` is that of config.json.
+/// The contents of files, which are empty if a file does not exist. `model_type` is that of config.json.
 pub struct Sources<'a> {
     pub config: &'a [u8],
     pub model_type: &'a str,
@@ -33,21 +33,21 @@ pub struct Converted {
     pub source: &'static str,
 }
 
-/// The largest number of control tokens in addition to those of a file.
+/// The largest number of control tokens that may be added to those of a file.
 const MOST_SPECIALS: usize = 1 << 20;
 
 const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN2_WORDS: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// Sets the names that the class defines and the configuration does not.
+/// Sets the names that the class defines, unless the configuration defines them.
 pub fn defaults(config: &mut Map<String, Value>, names: &[(&str, &str)]) {
     for (name, token) in names {
         config.entry(*name).or_insert_with(|| json!(token));
     }
 }
 
-/// The post-processor that `add_bos_token` and `add_eos_token` require.
+/// Returns the post-processor that `add_bos_token` and `add_eos_token` require.
 pub fn post_processor(config: &Map<String, Value>) -> Value {
     let asked = |flag: &str, name: &str| {
         let token = config.get(name)?;
@@ -63,7 +63,7 @@ pub fn post_processor(config: &Map<String, Value>) -> Value {
     json!({"type": "TemplateProcessing", "single": pieces, "pair": [], "special_tokens": {}})
 }
 
-/// The class of a tokenizer without "Fast"; empty if the configuration names none.
+/// Returns the class of a tokenizer without "Fast"; empty if the configuration names no class.
 pub fn class_of(config: &Map<String, Value>) -> &str {
     let class = config.get("tokenizer_class").and_then(Value::as_str).unwrap_or("");
     class.strip_suffix("Fast").unwrap_or(class)
@@ -73,7 +73,7 @@ fn byte_level(add_prefix_space: bool, use_regex: bool) -> Value {
     json!({"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": true, "use_regex": use_regex})
 }
 
-/// A pre-tokenizer that splits by a regex.
+/// Returns a pre-tokenizer that splits by a regex.
 fn split_words(words: &str) -> Value {
     let split = json!({"type": "Split", "pattern": {"Regex": words}, "behavior": "Isolated", "invert": false});
     json!({"type": "Sequence", "pretokenizers": [split, byte_level(false, false)]})
@@ -123,7 +123,8 @@ fn tiktoken_tokens(model: &[u8]) -> Option<Vec<Vec<u8>>> {
     (!tokens.is_empty()).then_some(tokens)
 }
 
-/// Supports Llama 3 only: the file has neither the regex for splitting nor the tokens after its own.
+/// Converts a tiktoken table. Only Llama 3 is supported, because the file has neither the regex for splitting nor the
+/// tokens after its own.
 fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Value>) -> Result<Converted, String> {
     if sources.model_type != "llama" {
         return Err(format!(
@@ -283,7 +284,7 @@ fn from_vocab(sources: &Sources, mut config: Map<String, Value>) -> Result<Conve
     Ok(Converted { tokenizer, config, source: "vocab.json, merges.txt" })
 }
 
-/// Fails with the reason if these files cannot be converted.
+/// Converts files. Fails with the reason if they cannot be converted.
 pub fn convert(sources: &Sources) -> Result<Converted, String> {
     let config: Map<String, Value> = match sources.config {
         [] => Map::new(),

@@ -1,6 +1,6 @@
 //! The filters of jinja2 except `random`, `urlize` and `wordwrap`, and the additions of transformers.
 //!
-//! `from_json` comes from llama.cpp, whose templates of DeepSeek V4 parse arguments with it.
+//! `from_json` comes from llama.cpp, whose templates for DeepSeek V4 use it to parse arguments.
 
 mod numbers;
 mod sequences;
@@ -75,7 +75,7 @@ pub const NAMES: [&str; 52] = [
 /// A filter of minijinja that takes some arguments only by name or only by position.
 struct Library {
     name: &'static str,
-    /// Its name in the environment, which no template can spell.
+    /// The filter's name in the environment, which no template can spell.
     own: &'static str,
     parameters: &'static [&'static str],
     by_name: bool,

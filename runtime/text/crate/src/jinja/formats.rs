@@ -1,5 +1,5 @@
-//! Python's three ways to format: `format specs`, `%` and str.format. minijinja's versions lack %r, `{!r}`, widths
-//! from arguments, signs, grouping and more, and would fail only at the first request.
+//! Python's three ways to format: format(value, spec), `%` and str.format. minijinja's versions lack %r, `{!r}`, widths
+//! from arguments, signs, grouping and more, and templates that use these would fail only at the first request.
 
 use super::methods::bound;
 use super::text::{ascii_digits, is_decimal};
@@ -20,7 +20,7 @@ fn exponential(x: f64, precision: usize) -> String {
     format!("{digits}{}", exponent_text(exponent.parse().unwrap_or(0)))
 }
 
-/// `%g`: that many significant digits, without trailing zeros unless `keep`.
+/// Formats like `%g`: with `precision` significant digits, and without trailing zeros unless `keep`.
 fn general(x: f64, precision: usize, keep: bool) -> String {
     let precision = precision.max(1);
     let text = exponential(x, precision - 1);
@@ -99,7 +99,7 @@ struct Spec {
     letter: Option<char>,
 }
 
-/// Reads the digits at `at`. str.format takes those of all scripts (`is_decimal`), `%` the ASCII ones.
+/// Reads the digits at `at`. str.format accepts digits of all scripts (`is_decimal`), but `%` only ASCII digits.
 fn number_at(chars: &[char], at: &mut usize, is_digit: fn(char) -> bool) -> Result<Option<usize>> {
     let from = *at;
     while *at < chars.len() && is_digit(chars[*at]) {
@@ -160,7 +160,7 @@ fn padded(text: &str, fill: char, align: char, width: usize) -> String {
     format!("{}{text}{}", fill_by(left), fill_by(right))
 }
 
-/// Sign, prefix and digits, padded after the prefix if the alignment is '='.
+/// Returns sign, prefix and digits, padded after the prefix if the alignment is '='.
 fn padded_number(spec: &Spec, negative: bool, prefix: &str, digits: &str) -> String {
     let sign = match (negative, spec.sign) {
         (true, _) => "-",

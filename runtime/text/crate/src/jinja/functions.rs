@@ -70,7 +70,7 @@ fn range(numbers: &[Value]) -> Result<Value> {
     Ok(Value::from_object(View { name: format!("range({start}, {stop}{shown})").into(), items }))
 }
 
-/// `dict(...)`: from a mapping or from pairs, and from keywords.
+/// `dict(...)`, built from a mapping or from pairs, and from keywords.
 fn mapping(args: &[Value]) -> Result<Value> {
     let (positional, named) = split(args);
     let mut all = match positional {

@@ -2,8 +2,8 @@
 //! that it uses.
 //!
 //! A template that uses a missing filter, test, function or method would fail only in the first conversation that
-//! reaches that place. It is better to reject it when a model is compiled. Guarded uses are accepted: a template
-//! checks `{% if f is defined %}` for a function, or `{% if 'f' is filter %}` for a filter, that may be missing.
+//! reaches that place. It is better to reject it when a model is compiled. Uses of names that a template checks first,
+//! by `{% if f is defined %}` for a function or `{% if 'f' is filter %}` for a filter, are accepted.
 
 use super::{filters, functions, methods, tests};
 use minijinja::machinery::ast::*;
@@ -49,7 +49,7 @@ fn text<'e>(expr: &'e Expr) -> Option<&'e str> {
     }
 }
 
-/// The filter for an operator; None if minijinja's own operator behaves like Python's.
+/// Returns the filter for an operator; None if minijinja's own operator behaves like Python's.
 fn operator(op: BinOpKind) -> Option<&'static str> {
     Some(match op {
         BinOpKind::Add => "+",
@@ -69,12 +69,12 @@ fn operator(op: BinOpKind) -> Option<&'static str> {
 }
 
 impl<'a> Lowering<'a> {
-    /// The variables that are read only as `not name`.
+    /// Returns the variables that are read only as `not name`.
     pub fn negated(&self) -> HashSet<String> {
         self.negated.difference(&self.plain).map(|name| name.to_string()).collect()
     }
 
-    /// Fails if names are missing, and reports the first four of them.
+    /// Fails if names do not exist, and reports the first four of them.
     pub fn check(&self) -> Result<(), Error> {
         const MOST: usize = 4;
         let is_missing = |(what, name, _): &&(Use, String, u16)| match what {
@@ -170,7 +170,7 @@ impl<'a> Lowering<'a> {
         Stmt::EmitRaw(Spanned::new(EmitRaw { raw: "" }, span))
     }
 
-    /// minijinja filters a sequence before the loop runs, jinja2 during the loop, so the condition may read
+    /// minijinja filters a sequence before the loop runs. jinja2 filters during the loop, so the condition may read
     /// variables that the body sets. If the loop does not read `loop`, the condition moves into the body.
     fn each(&mut self, s: &Spanned<ForLoop<'a>>) -> Spanned<ForLoop<'a>> {
         let (iter, target) = (self.expr(&s.iter), self.target(&s.target));
@@ -260,7 +260,7 @@ impl<'a> Lowering<'a> {
 
     fn binary(&mut self, op: BinOpKind, left: &Expr<'a>, right: &Expr<'a>, span: Span) -> Expr<'a> {
         let right = match (op, right) {
-            // Nothing can change this list, so it need not be created anew each time.
+            // No code can change this list, so it need not be created anew each time.
             (BinOpKind::In, Expr::List(s)) => Expr::List(Spanned::new(List { items: self.exprs(&s.items) }, s.span())),
             _ => self.expr(right),
         };
@@ -390,8 +390,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A filter may name another filter or a test: map('trim'), select('string'), selectattr('role', 'equalto',
-    /// 'user').
+    /// Records the filter or test that a filter names, as in map('trim'), select('string') and
+    /// selectattr('role', 'equalto', 'user').
     fn named_filter(&mut self, s: &Spanned<Filter<'a>>) {
         self.uses(Use::Filter, s.name, s.span());
         let (what, at) = match s.name {

@@ -30,12 +30,13 @@ methods! {
 
 const ALL: [&[(&str, &str)]; 8] = [STR, LIST, TUPLE, DICT, INT, FLOAT, CHANGES, OTHERS];
 
-/// Whether any type has a method of this name.
+/// Returns whether any type has a method of this name.
 pub fn exists(name: &str) -> bool {
     ALL.iter().any(|table| table.iter().any(|(known, _)| *known == name))
 }
 
-/// The filter that replaces `value.name` if any type has a method of this name: attributes take precedence over keys.
+/// Returns the filter that replaces `value.name` if any type has a method of this name. Attributes take precedence over
+/// keys.
 pub fn attribute(name: &str) -> Option<&'static str> {
     ALL[..6].iter().find_map(|table| table.iter().find(|(known, _)| *known == name)).map(|(_, filter)| *filter)
 }
@@ -54,7 +55,7 @@ fn has(value: &Value, name: &str) -> bool {
     table.iter().any(|(known, _)| *known == name)
 }
 
-/// Whether the value is a dict, and not a namespace or a module, whose attributes were set by the template.
+/// Returns whether the value is a dict, and not a namespace or a module, whose attributes the template has set.
 fn is_dict(value: &Value) -> bool {
     value
         .as_object()
@@ -94,7 +95,7 @@ pub fn bound(value: &Value, name: &str) -> Result<Value> {
     }
 }
 
-/// Jinja's filter `attr`: like `value.name`, but on a mapping it finds only methods, never a member of that name.
+/// Jinja's filter `attr`. It is like `value.name`, but on a mapping it finds only methods, never a member of that name.
 pub fn attr(value: &Value, name: &str) -> Value {
     match value.kind() == ValueKind::Map && !has(value, name) {
         true => Value::UNDEFINED,
@@ -123,7 +124,7 @@ pub fn call(_: &mut State, value: &Value, name: &str, args: &[Value]) -> Result<
     }
 }
 
-/// Methods of markup return markup, and their arguments are escaped.
+/// Calls a method of str. Methods of markup return markup, and their arguments are escaped.
 fn of_str(value: &Value, name: &str, args: &[Value]) -> Result<Value> {
     let text = string(value)?;
     if !value.is_safe() {
@@ -150,7 +151,7 @@ fn of_str(value: &Value, name: &str, args: &[Value]) -> Result<Value> {
     })
 }
 
-/// The part of a text between `start` and `end`, in characters, and the index of its first character.
+/// Returns the part of a text between `start` and `end`, in characters, and the index of its first character.
 fn bounded<'a>(text: &'a str, start: &Option<Value>, end: &Option<Value>) -> Result<Option<(&'a str, usize)>> {
     let length = text.chars().count() as i128;
     let place = |value: &Option<Value>, default: i128| match value {

@@ -1,7 +1,7 @@
 //! Jinja as transformers runs it: minijinja with Python's operators, methods and number formats.
 //!
-//! Chat templates are written and tested in jinja2's sandbox over Python values, and models were trained on their
-//! output there. minijinja parses and runs them; wherever it differs from Python, its behaviour is replaced:
+//! Chat templates are written and tested in jinja2's sandbox over Python values, and models were trained on the output
+//! of that sandbox. Here, minijinja parses and runs them. Wherever it differs from Python, its behaviour is replaced:
 //!
 //! ```text
 //!   source ─minijinja─▶ syntax tree ─lower─▶ syntax tree ─minijinja─▶ instructions ─minijinja─▶ text
@@ -9,10 +9,13 @@
 //!                                      └ names, each with its line        └ filters, tests, methods, formatter: ours
 //! ```
 //!
-//! Intended differences: integers have 128 bits; `length`, printing and subscripts work on generators, and a loop over
-//! None does not run; append, extend, insert and pop work on lists that a template created (llama.cpp allows them, and
-//! Kimi K2 needs them); macros and namespaces print differently; some error messages are shorter. `random`, `urlize`,
-//! `wordwrap`, `lipsum` and {% autoescape %} of jinja2 are missing.
+//! Intended differences:
+//!
+//! - integers have 128 bits;
+//! - `length`, printing and subscripts work on generators, and a loop over None does not run;
+//! - append, extend, insert and pop work on lists that a template created, as llama.cpp allows and Kimi K2 needs;
+//! - macros and namespaces print differently, and some error messages are shorter;
+//! - jinja2's `random`, `urlize`, `wordwrap`, `lipsum` and {% autoescape %} are missing.
 
 mod filters;
 mod formats;
@@ -52,9 +55,9 @@ self_cell::self_cell!(
 /// A parsed template. Any number of threads may render it.
 pub struct Program {
     code: Code,
-    /// Variables that it reads without setting them first.
+    /// Variables that the template reads without setting them first.
     reads: HashSet<String>,
-    /// Variables that it reads only as `not name`.
+    /// Variables that the template reads only as `not name`.
     negated: HashSet<String>,
 }
 
@@ -70,7 +73,7 @@ fn format(out: &mut Output, _: &mut State, value: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// The environment of all templates, which are not stored in it.
+/// Returns the environment, which all templates share. Templates are not stored in it.
 fn environment() -> &'static Environment<'static> {
     static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
     ENVIRONMENT.get_or_init(|| {
@@ -114,7 +117,7 @@ fn prepared(source: &str) -> String {
     out + rest
 }
 
-/// Rejects very long expressions, which a recursive parser must not see.
+/// Rejects very long expressions, because a recursive parser could overflow the stack on them.
 fn check_size(source: &str) -> Result<(), Error> {
     const MOST: usize = 4000;
     let mut tokens = 0;
@@ -154,18 +157,18 @@ impl Program {
         Ok(Program { code, reads, negated })
     }
 
-    /// Whether a variable of this name from the caller can affect the text.
+    /// Returns whether a variable of this name from the caller can affect the text.
     pub fn reads(&self, variable: &str) -> bool {
         self.reads.contains(variable)
     }
 
-    /// Whether it reads this variable only as `not variable`, and never tests whether it is defined.
+    /// Returns whether the template reads this variable only as `not variable`, and never tests whether it is defined.
     pub fn only_negates(&self, variable: &str) -> bool {
         self.negated.contains(variable)
     }
 
-    /// minijinja passes an output that can be bounded only to formatters, so the program runs in the formatter of a
-    /// template that prints one value.
+    /// Renders the template. minijinja passes an output whose size can be limited only to formatters, so the program
+    /// runs in the formatter of another template, which prints one value.
     pub fn render(self: &Arc<Self>, context: Value, out: impl Write) -> Result<(), Error> {
         let program = Arc::clone(self);
         let mut frame = Environment::empty();

@@ -47,7 +47,7 @@ pub const NAMES: [&str; 39] = [
     "upper",
 ];
 
-/// Most of them are those of minijinja.
+/// Adds the tests. Most of them are minijinja's own.
 pub fn add_to(env: &mut Environment<'static>) {
     env.add_test("callable", |value: &Value| matches!(value.kind(), ValueKind::Plain | ValueKind::Undefined));
     env.add_test("divisibleby", |value: &Value, by: &Value| Ok(binary("%", value, by)? == Value::from(0)));

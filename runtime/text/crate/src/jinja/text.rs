@@ -1,4 +1,4 @@
-//! Python's character classes, and those of its `str` methods that have no direct equivalent in Rust.
+//! Python's character classes, and the methods of its `str` that have no direct equivalent in Rust.
 
 use unicode_categories::UnicodeCategories;
 
@@ -15,13 +15,13 @@ pub fn is_decimal(c: char) -> bool {
     c.is_number_decimal_digit()
 }
 
-/// The text with decimal digits of other scripts replaced by ASCII digits, as Python reads numbers.
+/// Replaces decimal digits of other scripts by ASCII digits, since Python accepts both in numbers.
 pub fn ascii_digits(text: &str) -> String {
     let ascii = |c: char| {
         if c.is_ascii() || !is_decimal(c) {
             return c;
         }
-        // The ten digits of a script are contiguous and begin with zero; some scripts follow one another.
+        // The ten digits of a script are contiguous and begin with zero. The digits of some scripts are adjacent.
         let before = (1..).take_while(|n| char::from_u32(c as u32 - n).is_some_and(is_decimal)).count();
         char::from_digit((before % 10) as u32, 10).unwrap_or(c)
     };
@@ -49,7 +49,7 @@ fn upper(c: char) -> String {
     c.to_uppercase().collect()
 }
 
-/// The title case of one character: "Ss" for "ß", a letter of its own for "ǆ".
+/// Returns the title case of one character: "Ss" for "ß", and a separate letter for "ǆ".
 fn title_char(c: char) -> String {
     match c {
         'Ǆ' | 'ǅ' | 'ǆ' => return "ǅ".into(),
@@ -70,7 +70,7 @@ pub fn capitalize(text: &str) -> String {
     }
 }
 
-/// str.title; a word is a run of cased letters.
+/// str.title. A word is a run of cased letters.
 pub fn title(text: &str) -> String {
     let mut out = String::new();
     let mut within = false;
@@ -124,7 +124,7 @@ pub fn casefold(text: &str) -> String {
     out
 }
 
-/// Whether there are cased letters, and all of them have this case.
+/// Returns whether there are cased letters, and all of them have this case.
 pub fn all_cased(text: &str, wanted: fn(char) -> bool, unwanted: fn(char) -> bool) -> bool {
     text.chars().any(wanted) && !text.chars().any(|c| unwanted(c) || c.is_letter_titlecase())
 }
@@ -148,7 +148,7 @@ pub fn splitlines(text: &str, keep: bool) -> Vec<&str> {
     lines
 }
 
-/// str.split without a separator: splits at runs of white space, at most `most` times.
+/// str.split without a separator. It splits at runs of white space, at most `most` times.
 pub fn split_blanks(text: &str, most: usize) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start_matches(is_space);
@@ -199,7 +199,7 @@ pub fn expand_tabs(text: &str, size: usize) -> String {
     out
 }
 
-/// str.center; an odd blank goes to the left only if the width is odd.
+/// str.center. If the number of blanks is odd, the extra one goes to the left only if the width is odd.
 pub fn center(text: &str, width: usize, fill: char) -> String {
     let room = width.saturating_sub(text.chars().count());
     let left = room / 2 + (room & width & 1);

@@ -1,4 +1,4 @@
-//! Python's view of minijinja's values: their text, items and order; also Python's lists and generators.
+//! Text, items and order of minijinja's values as in Python, and Python's lists and generators.
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
@@ -53,7 +53,7 @@ pub fn tuple(items: Vec<Value>) -> Value {
     Value::from(Tuple::from(items))
 }
 
-/// The result of map, select and similar filters: true even if empty, and empty once it has been read.
+/// The result of map, select and similar filters. It is true even if empty, and empty once it has been read.
 #[derive(Debug)]
 pub struct Generator(Mutex<Vec<Value>>);
 
@@ -83,7 +83,7 @@ pub fn generator(items: Vec<Value>) -> Value {
     Value::from_object(Generator(Mutex::new(items)))
 }
 
-/// dict_keys, dict_values, dict_items; also range(0, 5), which prints as its name.
+/// dict_keys, dict_values, dict_items, and range(0, 5), which prints as its name.
 #[derive(Debug)]
 pub struct View {
     pub name: Cow<'static, str>,
@@ -126,7 +126,7 @@ pub fn group(key: Value, members: Value) -> Value {
     Value::from_object(Group(key, members))
 }
 
-/// The name of the value's type in Python.
+/// Returns the name of the value's type in Python.
 pub fn type_name(value: &Value) -> &'static str {
     match value.kind() {
         ValueKind::Undefined => "Undefined",
@@ -150,7 +150,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The value as a number; True and False are numbers too.
+    /// Returns the value as a number. True and False are numbers as well.
     pub fn of(value: &Value) -> Option<Number> {
         match value.kind() {
             ValueKind::Bool => Some(Number::Int(value.is_true().into())),
@@ -179,7 +179,7 @@ pub fn undefined(value: &Value) -> Result<()> {
     }
 }
 
-/// An argument that must be a number.
+/// Returns an argument that must be an integer.
 pub fn int(value: &Value) -> Result<i128> {
     undefined(value)?;
     match Number::of(value) {
@@ -188,7 +188,7 @@ pub fn int(value: &Value) -> Result<i128> {
     }
 }
 
-/// A length or width; negative values become 0.
+/// Returns a length or width. Negative values become 0.
 pub fn size(value: &Value) -> Result<usize> {
     const MOST: i128 = 1 << 20;
     match int(value)? {
@@ -220,7 +220,7 @@ pub fn bind<const N: usize>(function: &str, args: &[Value], parameters: [&str; N
     Ok(bound)
 }
 
-/// Splits off the keyword arguments, which are a mapping, or undefined if there are none.
+/// Splits off the keyword arguments. They are a mapping, or undefined if there are none.
 pub fn split(args: &[Value]) -> (&[Value], &Value) {
     match args.split_last() {
         Some((named, positional)) if named.is_kwargs() => (positional, named),
@@ -228,7 +228,7 @@ pub fn split(args: &[Value]) -> (&[Value], &Value) {
     }
 }
 
-/// The required argument of a function.
+/// Returns the only argument of a function, which is required.
 pub fn one(function: &str, args: &[Value], parameter: &str) -> Result<Value> {
     let [value] = bind(function, args, [parameter])?;
     required(value, function, parameter)
@@ -259,7 +259,7 @@ pub fn pairs(map: &Value) -> Result<Vec<(Value, Value)>> {
     items(map)?.into_iter().map(|key| Ok((key.clone(), map.get_item(&key)?))).collect()
 }
 
-/// Compares two values for `<` and similar operators. None if they are unordered (nan); an error if their types
+/// Compares two values for `<` and similar operators. Returns None if they are unordered (nan). Fails if their types
 /// differ.
 pub fn compare(left: &Value, right: &Value, operator: &str) -> Result<Option<Ordering>> {
     undefined(left)?;
@@ -290,7 +290,7 @@ pub fn float_repr(x: f64) -> String {
         return if x < 0.0 { "-inf".into() } else { "inf".into() };
     }
     let mut scientific = format!("{x:e}");
-    // If two representations are equally short and equally near, Python chooses the even one.
+    // If two representations are equally short and equally near, Python chooses the one with the even last digit.
     let places = scientific.find('e').unwrap_or(0).saturating_sub(2 + usize::from(x < 0.0));
     let even = format!("{x:.places$e}");
     if even.parse() == Ok(x) {

@@ -1,8 +1,8 @@
 //! Closes objects that do not specify `additionalProperties`.
 //!
-//! The standard permits any further key. Clients of Ollama, llama.cpp and vLLM were written for servers that do
-//! not, and a small model that may add keys will. An object is closed if it names keys. `{"type": "object"}` alone
-//! stays any object, and an object with its own `additionalProperties` is unchanged.
+//! The standard permits any further key in such an object. Clients of Ollama, llama.cpp and vLLM were written for
+//! servers that do not, and a small model that may add keys will add them. An object is closed if it names keys.
+//! `{"type": "object"}` alone stays any object, and an object with its own `additionalProperties` is unchanged.
 //!
 //! Parts that together form one object are closed together: the parts of an `allOf`, and the target of a `$ref`
 //! with its sibling keywords. Closing each part separately would permit no object at all.
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Each alternative (`anyOf`, `oneOf`) is closed together with the keys beside the alternatives. If several parts
-//! constrain one key, its schemas stay open: they form one object again, whose parts are in different places.
+//! constrain one key, the schemas of that key stay open. They also form one object together, but its parts are in
+//! different places.
 
 use super::pointer_of;
 use serde_json::{Map, Value};
@@ -28,11 +29,11 @@ pub struct Names {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Closing {
-    /// Nothing is closed here and below.
+    /// No object is closed here and below.
     Never,
-    /// The enclosing whole is closed instead; other parts also constrain these keys.
+    /// This is a part of a whole, which is closed instead. Other parts also constrain these keys.
     Part(BTreeSet<String>),
-    /// Closed, with these keys allowed in addition to its own.
+    /// The object is closed, with these keys allowed in addition to its own.
     With(Names),
 }
 
@@ -52,7 +53,7 @@ impl Names {
         self.properties.is_empty() && self.patterns.is_empty()
     }
 
-    /// Adds keys; those that are already present go to `shared`.
+    /// Adds keys. Keys that are already present are also added to `shared`.
     fn add(&mut self, map: &Map<String, Value>, shared: &mut BTreeSet<String>) {
         let keys = |name| map.get(name).and_then(Value::as_object).into_iter().flat_map(Map::keys);
         for name in keys("properties") {
@@ -72,7 +73,7 @@ struct Flatten<'a> {
     seen: HashSet<String>,
     names: Names,
     shared: BTreeSet<String>,
-    /// Some part has a list of keys, possibly empty.
+    /// Some part has a list of keys, which may be empty.
     named: bool,
     says_itself: bool,
 }

@@ -1,17 +1,22 @@
 //! Removes recursion without an end.
 //!
-//! `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}` is satisfied by no finite value, so an answer that
-//! follows it runs to max_tokens. The schemas with a finite value are the least fixed point of these rules: a
-//! scalar has one; an object has one if the schemas of its required keys and of `minProperties` keys have one; an
-//! array if those of its first `minItems` items have one; an `anyOf` if one of its branches has one; a reference
-//! if its target has one. A schema without a finite value becomes `false`, which the library omits wherever there
-//! is an alternative. If the whole schema has none, that is an error.
+//! No finite value satisfies `{"required": ["a"], "properties": {"a": {"$ref": "#"}}}`, so an answer that follows it
+//! runs to max_tokens. The schemas with a finite value are the least fixed point of these rules:
+//!
+//! - a scalar has a finite value;
+//! - an object has one if the schemas of its required keys and of `minProperties` keys have one;
+//! - an array has one if the schemas of its first `minItems` items have one;
+//! - an `anyOf` has one if one of its branches has one;
+//! - a reference has one if its target has one.
+//!
+//! A schema without a finite value becomes `false`, which the library omits wherever there is an alternative. If the
+//! whole schema has none, that is an error.
 
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// At most this many items of an array are examined.
+/// The largest number of items of an array that are examined.
 const MOST_ITEMS: u64 = 64;
 
 struct Finite<'a> {
@@ -49,7 +54,8 @@ struct Parts<'a> {
     stuck: bool,
 }
 
-/// Whether a pattern of `patternProperties` matches a key; false if the pattern is too large to be tried.
+/// Returns whether a pattern of `patternProperties` matches a key. A pattern that is too large to be tried counts as
+/// not matching.
 fn matches(pattern: &str, key: &str) -> bool {
     const MOST: u64 = 10_000;
     let mut builder = llguidance::derivre::RegexBuilder::new();
@@ -102,7 +108,7 @@ impl<'a> Finite<'a> {
             if let (true, Some(Value::String(target))) = (alone, map.get("$ref")) {
                 return self.known.contains(target);
             }
-            // An `allOf` of one part equals that part. This avoids collecting long chains at every link.
+            // An `allOf` of one part equals that part. Following it avoids collecting long chains at every link.
             let wraps = CONSTRAINTS.iter().filter(|keyword| map.contains_key(**keyword)).eq(["allOf"].iter());
             if let (true, None, Some([part])) =
                 (wraps, map.get("$ref"), map.get("allOf").and_then(Value::as_array).map(Vec::as_slice))
@@ -147,7 +153,7 @@ impl<'a> Finite<'a> {
             || allows("array") && self.has_array(&parts)
     }
 
-    /// Whether an object may have this key, with a value that satisfies all schemas for it.
+    /// Returns whether an object may have this key, with a value that satisfies all schemas for it.
     fn has_key(&self, parts: &Parts<'a>, name: &str) -> bool {
         parts.maps.iter().all(|map| {
             let property = map.get("properties").and_then(|properties| properties.get(name));
@@ -194,7 +200,7 @@ impl<'a> Finite<'a> {
         })
     }
 
-    /// Replaces every schema that no finite value satisfies by `false`.
+    /// Returns the schema, in which `false` replaces every schema that no finite value satisfies.
     fn pruned(&self, schema: &'a Value) -> Value {
         if !self.has_value(schema) {
             return Value::Bool(false);
@@ -213,7 +219,7 @@ impl<'a> Finite<'a> {
                 "properties" | "patternProperties" | "$defs" => members(value),
                 "anyOf" | "oneOf" | "prefixItems" | "items" | "additionalItems" => list(value),
                 "additionalProperties" => self.pruned(value),
-                // The whole has a value here, so its parts have one together.
+                // The whole schema has a value at this point, so its parts have one together.
                 "allOf" => match value {
                     Value::Array(parts) => parts.iter().map(|part| self.pruned(part)).collect(),
                     other => other.clone(),

@@ -6,7 +6,8 @@ use serde_json::{json, Map, Value};
 /// The formats that the library implements correctly.
 const OF_THE_LIBRARY: [&str; 7] = ["duration", "email", "ipv4", "ipv6", "uuid", "uri", "unknown"];
 
-/// Excludes the year 0000, which many calendars do not have, and 29 February except in leap years.
+/// Returns the regex of a date. It excludes the year 0000, which many calendars do not have, and 29 February except in
+/// leap years.
 fn date() -> String {
     let year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)";
     let leap_year = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)";
@@ -16,8 +17,8 @@ fn date() -> String {
     format!("(?:{year}-(?:{long}|{short}|{february})|{leap_year}-02-29)")
 }
 
-/// The second 60 is permitted only at the end of a day in UTC: 23:59:60Z, and the same instant with an offset of whole
-/// hours. (Offsets with half hours also have it, but are not supported.)
+/// Returns the regex of a time. The second 60 is permitted only at the end of a day in UTC: 23:59:60Z, and the same
+/// instant with an offset of whole hours. (It is also valid with an offset of half hours, which is not supported.)
 fn time() -> String {
     let fraction = r"(?:\.[0-9]+)?";
     let offset = "(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])";
@@ -67,7 +68,8 @@ pub fn pattern(format: &str) -> Option<String> {
     })
 }
 
-/// Groups of 16 bits, "::" for one or more of them, the last two as an IPv4 address.
+/// Returns the regex of an IPv6 address: groups of 16 bits, of which "::" may replace one or more, and the last two of
+/// which may be an IPv4 address.
 fn ipv6(hex: &str, ipv4: &str) -> String {
     let group = format!("{hex}{{1,4}}");
     let last = format!("(?:{group}:{group}|{ipv4})");
@@ -80,7 +82,7 @@ fn ipv6(hex: &str, ipv4: &str) -> String {
     format!("(?:{})", forms.join("|"))
 }
 
-/// Excludes adjacent hyphens, since they can begin an encoded label, which has rules of its own.
+/// The regex of a host name. It excludes adjacent hyphens, since they can begin an encoded label with other rules.
 const HOSTNAME: &str = r"^[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}(?:\.[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30})*$";
 const LONGEST_HOSTNAME: u64 = 253;
 

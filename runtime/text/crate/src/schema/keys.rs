@@ -1,14 +1,14 @@
 //! Removes key patterns that the library would offer although no key is left.
 //!
-//! The library offers a comma for every pattern of keys, excluding the names in `properties`. If the pattern
-//! matches only these names, nothing can follow the comma, and the answer is stuck. Such a pattern is removed, and
-//! its schema is added to the names that it matches. The same applies to `additionalProperties` next to patterns
-//! that match every key.
+//! The library allows a comma for every pattern of keys, and excludes the names in `properties` from the pattern. If
+//! the pattern matches only these names, no key can follow the comma, and the answer is stuck. Such a pattern is
+//! removed, and its schema is added to the names that it matches. The same applies to `additionalProperties` next to
+//! patterns that match every key.
 
 use llguidance::derivre::{RegexAst, RegexBuilder};
 use serde_json::{json, Map, Value};
 
-/// The step limit for deciding whether a language is empty; if it is exceeded, the language counts as not empty.
+/// The step limit for deciding whether a language is empty. If it is exceeded, the language counts as not empty.
 const FUEL: u64 = 200_000;
 
 fn search(pattern: &str) -> RegexAst {

@@ -9,8 +9,8 @@
 //!          ─prune───▶ schemas without a finite value become `false`           (finite.rs)
 //! ```
 //!
-//! The whitespace of answers is restricted: nothing, one space, or a newline with up to 32 spaces or tabs, where JSON
-//! allows any whitespace. Small models that may write unlimited whitespace sometimes write nothing else.
+//! Where JSON allows any whitespace, answers may have none, one space, or a newline with up to 32 spaces or tabs. Small
+//! models that may write unlimited whitespace sometimes write nothing else.
 
 mod close;
 mod finite;
@@ -50,13 +50,13 @@ const UNSUPPORTED: [&str; 19] = [
 const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
 fn with_options(mut schema: Map<String, Value>) -> Value {
-    // oneOf is treated as anyOf: a grammar cannot express that no second alternative matches.
+    // oneOf is treated as anyOf, because a grammar cannot express that no second alternative matches.
     let options = json!({ "whitespace_pattern": WHITESPACE, "coerce_one_of": true });
     schema.insert("x-guidance".into(), options);
     Value::Object(schema)
 }
 
-/// The schema of any JSON object.
+/// Returns the schema of any JSON object.
 pub fn object() -> Value {
     with_options(json!({ "type": "object" }).as_object().cloned().unwrap_or_default())
 }
@@ -92,7 +92,7 @@ fn close(schema: &Value) -> Result<Value, String> {
     Ok(if builds(&closed).is_err() && builds(&open).is_ok() { open } else { closed })
 }
 
-/// The schema with its objects closed (close.rs), as a schema again.
+/// Returns the schema with its objects closed (close.rs).
 pub fn closed(source: &str) -> Result<String, String> {
     close(&parse(source)?).map(|schema| schema.to_string())
 }
@@ -142,7 +142,7 @@ pub fn in_lark(source: &str) -> Result<String, String> {
                 out += &format!(" {}", compile(&schema).map_err(|e| format!("in %json: {e}"))?);
                 rest = &block[end..];
             }
-            _ => rest = block, // in a string or a comment, or an error that the library locates better
+            _ => rest = block, // it is in a string or a comment, or an error that the library locates better
         }
     }
     Ok(out + rest)
@@ -159,7 +159,7 @@ struct Walk<'a> {
     root: &'a Value,
     /// The closing of the root.
     closing: Closing,
-    /// The names in `$defs` of the targets of references.
+    /// Maps the targets of references to their names in `$defs`.
     names: HashMap<Target, String>,
     pending: Vec<Target>,
     definitions: Map<String, Value>,
@@ -169,7 +169,7 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The JSON pointer of a fragment "#/…" (RFC 6901, 6): percent-encoding is decoded, ~0 and ~1 are kept.
+/// Returns the JSON pointer of a fragment "#/…" (RFC 6901, 6). Percent-encoding is decoded, but ~0 and ~1 are kept.
 fn pointer_of(reference: &str) -> Result<String, String> {
     let bytes = reference.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -228,7 +228,7 @@ impl Walk<'_> {
         }
         let target = Target { pointer, closing: closing.clone() };
         if !self.names.contains_key(&target) {
-            // The library splits at "/" and decodes nothing, so use names that need neither.
+            // The library splits at "/" and decodes nothing, so use names without "/" that need no decoding.
             self.names.insert(target.clone(), format!("d{}", self.names.len()));
             self.pending.push(target.clone());
         }

@@ -1,4 +1,4 @@
-//! Filters of numbers, and the numbers in texts as Python reads them.
+//! Filters of numbers, and parsing of numbers in texts as in Python.
 
 use crate::jinja::text::*;
 use crate::jinja::values::*;

@@ -6,7 +6,7 @@ use crate::jinja::values::*;
 use minijinja::{State, Value};
 use std::cmp::Ordering;
 
-/// The parts of an attribute path such as "user.names.0".
+/// Returns the parts of an attribute path such as "user.names.0".
 fn path(attribute: &Value) -> Result<Vec<Value>> {
     let part = |part: &str| match !part.is_empty() && part.chars().all(is_digit) {
         true => parse_int(part, 10)
@@ -39,7 +39,7 @@ fn folded(value: Value, case_sensitive: bool) -> Value {
     }
 }
 
-/// The values by which items are compared, joined or summed: the items themselves, or one of their attributes.
+/// Returns the values by which items are compared, joined or summed: the items themselves, or one of their attributes.
 pub fn keys(
     items: Vec<Value>,
     attribute: &Option<Value>,
