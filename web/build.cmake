@@ -1,9 +1,9 @@
-# Builds the page in a folder of its own: the source tree is only read.
+# Builds the page in a separate folder. The source tree is only read.
 #
 #   cmake -DSOURCE=web -DWORK=build/page -DNODE=… -DNPM=… [-DOUTPUT=PageAssets.cpp] [-DREQUIRED=ON] -P web/build.cmake
 #
-# Without OUTPUT it only installs the packages that package-lock.json pins, so that the build itself needs no
-# network. If they are unavailable and the page is not REQUIRED, OUTPUT records that and holds no page.
+# Without OUTPUT, it only installs the packages that package-lock.json pins, so that the build itself needs no network.
+# If the packages are unavailable and the page is not REQUIRED, OUTPUT has no page and records the reason.
 cmake_minimum_required(VERSION 3.25)
 
 file(MAKE_DIRECTORY ${WORK})
@@ -16,7 +16,7 @@ endif()
 if(NOT installed STREQUAL pinned)
   file(COPY ${SOURCE}/package.json ${SOURCE}/package-lock.json DESTINATION ${WORK})
   message(STATUS "npm ci: the page's packages, into ${WORK}")
-  # Runs no package's install scripts: none of these packages needs them.
+  # Install scripts of packages do not run, because none of these packages needs them.
   execute_process(COMMAND ${NPM} ci --no-fund --no-audit --ignore-scripts --loglevel=error
                   WORKING_DIRECTORY ${WORK} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE words TIMEOUT 600)
   if(NOT failed EQUAL 0)
@@ -34,7 +34,7 @@ if(NOT OUTPUT)
   return()
 endif()
 
-# Removes files that the source no longer has, so that they are not checked.
+# Remove files that the source no longer has, so that they are not checked.
 file(REMOVE_RECURSE ${WORK}/src ${WORK}/dist)
 file(COPY ${SOURCE}/src ${SOURCE}/index.html ${SOURCE}/live.html ${SOURCE}/tsconfig.json ${SOURCE}/vite.config.js
           ${SOURCE}/package.json DESTINATION ${WORK})

@@ -1,4 +1,4 @@
-// The built page as one C++ file: every asset's bytes, plain and compressed, in the order of their paths.
+// Writes the built page as one C++ file: the bytes of every asset, plain and compressed, in the order of their paths.
 //
 //   node embed.js DIST OUTPUT.cpp
 import { createHash } from 'node:crypto'
@@ -51,6 +51,6 @@ files.forEach((file, i) => {
 code += `constexpr Asset kAssets[] = {\n${rows}};\n\n} // namespace\n\n`
 code += 'std::span<const Asset> assets() { return kAssets; }\nconst char *whyNoAssets() { return ""; }\n\n} // namespace ingot::page\n'
 
-// A build that changes nothing compiles nothing.
+// An unchanged file is not written, so that it is not compiled again.
 if (!existsSync(output) || readFileSync(output, 'utf8') !== code) writeFileSync(output, code)
 console.log(`the page: ${files.length} files, ${sent} bytes compressed`)

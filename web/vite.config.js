@@ -1,5 +1,5 @@
-// Two pages of plain files: nothing inline (the server's Content-Security-Policy has no exceptions),
-// names of assets with a hash of their content (they are cached for ever).
+// Builds two pages of plain files. Nothing is inline, because the server's Content-Security-Policy has no exceptions.
+// Names of assets have a hash of their content, because assets are cached for ever.
 import { defineConfig } from 'vite'
 
 export default defineConfig({
@@ -12,6 +12,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     rollupOptions: { input: ['index.html', 'live.html'] },
   },
-  // `npm run dev` beside a running `ingot serve`.
+  // For `npm run dev` with a running `ingot serve`.
   server: { proxy: { '/v1': 'http://127.0.0.1:8000', '/live.json': 'http://127.0.0.1:8000' } },
 })

@@ -1,4 +1,4 @@
-// A streamed answer of /v1/chat/completions, as events.
+// Streams an answer of /v1/chat/completions as events.
 import { Failure, failureOf, failureOfNetwork } from './failure'
 import { authorization } from './key'
 import { serverSentEvents } from './events'
@@ -20,7 +20,7 @@ export type StreamEvents = {
   usage(usage: Usage): void
 }
 
-/** Returns when the answer is complete, or `signal` has aborted it. Throws Failure. */
+/** Streams an answer. Returns when it is complete, or when `signal` has aborted it. Throws Failure. */
 export async function streamChat(body: Record<string, unknown>, events: StreamEvents, signal: AbortSignal): Promise<void> {
   let begun = false
   try {

@@ -1,4 +1,4 @@
-/** The data of each server-sent event; comments (pings) are skipped. */
+/** Yields the data of each server-sent event. Comments (pings) are skipped. */
 export async function* serverSentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
   let held = ''

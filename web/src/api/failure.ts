@@ -1,4 +1,4 @@
-// A failure as text for the user, with what can be done about it.
+// A failure as text for the user, with the action that may help.
 
 export type WayOut = 'retry' | 'key' | 'settings' | 'shorten' | 'none'
 
@@ -18,13 +18,13 @@ const NO_TEMPLATE = 'E0521'
 
 type ErrorBody = { error?: { message?: string; param?: string | null; code?: string | null } }
 
-/** Messages of the API begin in lower case and end without a full stop; here they follow a sentence. */
+/** Makes a message a sentence. Messages of the API begin in lower case and end without a full stop. */
 function asSentence(message: string): string {
   const text = message.trim()
   return text && text[0].toUpperCase() + text.slice(1) + (/[.!?…:]$/.test(text) ? '' : '.')
 }
 
-/** The failure of a response that is not 200, or of an error inside a stream (status 0). */
+/** Returns the failure for a response whose status is not 200, or for an error inside a stream (status 0). */
 export function failureOf(status: number, body: unknown, retryAfter: string | null = null): Failure {
   const error = (body as ErrorBody | null)?.error ?? {}
   const message = typeof error.message === 'string' ? asSentence(error.message) : ''

@@ -1,12 +1,12 @@
 import { failureOf, failureOfNetwork } from './failure'
 import { authorization } from './key'
 
-/** The JSON response to a GET. Throws Failure. */
+/** Returns the JSON response to a GET. Throws Failure. */
 export function getJson<T>(path: string): Promise<T> {
   return askJson(path, { headers: authorization(), cache: 'no-store' })
 }
 
-/** The JSON response to a POST. Throws Failure. */
+/** Returns the JSON response to a POST. Throws Failure. */
 export function postJson<T>(path: string, body: unknown): Promise<T> {
   return askJson(path, { method: 'POST', headers: { ...authorization(), 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
 }

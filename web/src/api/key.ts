@@ -1,4 +1,4 @@
-// The API key, stored as long as the tab is open.
+// The API key, which is stored as long as the tab is open.
 
 const KEY = 'ingot.key'
 
@@ -19,7 +19,7 @@ export function keepKey(key: string): void {
   }
 }
 
-/** Without a stored key, the browser sends the credentials with which the page was opened. */
+/** Returns the header with the stored key. Without one, the browser sends the credentials that opened the page. */
 export function authorization(): Record<string, string> {
   const key = readKey()
   return key ? { Authorization: `Bearer ${key}` } : {}

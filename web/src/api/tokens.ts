@@ -1,10 +1,10 @@
-// The number of prompt tokens of a request, counted by the server that would answer it.
+// Counts the prompt tokens of a request on the server that would answer it.
 import { BEYOND_CONTEXT } from './failure'
 import { authorization } from './key'
 
 export type TokenCount = { count: number; most: number }
 
-/** Infinity if the text is too long to be counted; null if it cannot be: no tokenizer, no template, no server. */
+/** Returns Infinity if the text is too long to be counted, and null if there is no tokenizer, template or server. */
 export async function countTokens(body: Record<string, unknown>, signal: AbortSignal): Promise<TokenCount | null> {
   const { model, messages, tools } = body
   try {

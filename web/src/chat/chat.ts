@@ -1,5 +1,5 @@
-// The state of the page, and the operations on it. Components render the state and call the operations; they
-// only hold text that is being typed.
+// The state of the page, and the operations on it. Components render the state and call the operations. Their own
+// state is only the text that is being typed.
 //
 // At most one answer is in progress. It continues in its own conversation while the user looks at another one.
 import { streamChat, type Delta } from '../api/completions'
@@ -25,7 +25,7 @@ class Chat {
   spoken = '' // a notice for screen readers
   heard: { conversation: string; message: string } | null = null // the answer that screen readers read aloud
   storageFull = false
-  removed: Conversation[] = [] // by the last deletion; can be restored until the next notice or answer
+  removed: Conversation[] = [] // removed by the last deletion; they can be restored until the next notice or answer
 
   private listeners = new Set<() => void>()
   private drawing = false
@@ -33,7 +33,7 @@ class Chat {
 
   constructor() {
     storage.onOtherTab((id, conversation) => {
-      if (this.answering?.conversation === id) return // this tab's is newer
+      if (this.answering?.conversation === id) return // this tab has a newer state of the conversation
       this.conversations = this.conversations.filter(one => one.id !== id)
       if (conversation) this.conversations.unshift(conversation)
       this.conversations.sort((a, b) => b.updated - a.updated)
@@ -58,7 +58,7 @@ class Chat {
       for (const listener of this.listeners) listener()
     }
     requestAnimationFrame(draw)
-    setTimeout(draw, 200) // a hidden page has no frames
+    setTimeout(draw, 200) // a hidden page gets no frames
   }
 
   // ----------------------------------------------------------- models, settings
@@ -174,14 +174,14 @@ class Chat {
     if (this.answering || !conversation.messages.length) return
     const last = conversation.messages.at(-1)
     if (last?.role === 'assistant') {
-      // An answer that failed is replaced.
+      // Replace an answer that failed.
       if (last.ending === 'failed') this.cut(conversation, conversation.messages.length - 1)
       else branch(conversation, conversation.messages.length - 1)
     }
     void this.answer(conversation)
   }
 
-  /** Edits a message: a user's is sent as a new version, the last answer gets a new version, others are overwritten. */
+  /** Edits a message. A user's message is sent as a new version. The last answer gets one, others are overwritten. */
   edit(id: string, text: string) {
     const conversation = this.current
     const at = conversation.messages.findIndex(message => message.id === id)
@@ -252,7 +252,7 @@ class Chat {
     this.save(conversation)
   }
 
-  /** The request that would be sent for this text now. */
+  /** Returns the request that would be sent for this text now. */
   bodyWith(text: string, files: Attachment[]): Record<string, unknown> {
     const draft: Message = { id: '', role: 'user', content: text.trim(), files }
     return requestBody({ ...this.current, messages: [...this.current.messages, draft] }, { ...this.settings, model: this.model()?.id ?? '' })
@@ -309,7 +309,7 @@ class Chat {
       grown({ ending: 'failed' })
     }
     this.answering = null
-    // An answer that never began is removed.
+    // Remove an answer that never began.
     if (!message.content && !message.reasoning && !message.toolCalls && message.ending !== 'stop') {
       this.cut(conversation, conversation.messages.length - 1)
       dropEmpty(conversation)
@@ -319,7 +319,7 @@ class Chat {
   }
 }
 
-/** The changes that a piece of the stream makes to a message; null: none. */
+/** Returns the changes that a piece of the stream makes to a message; null: none. */
 function added(message: Message, delta: Delta): Partial<Message> | null {
   if (delta.tool_calls) {
     const calls: ToolCall[] = [...(message.toolCalls ?? [])]

@@ -1,4 +1,4 @@
-// The types of a conversation, and validation of those from elsewhere (an imported file, an older version of the page).
+// The types of a conversation, and validation of conversations from an imported file or an older version of the page.
 
 import type { Attachment } from './attachment'
 
@@ -12,17 +12,17 @@ export type Timing = {
   cachedTokens: number
 }
 
-/** stopped: by the user; failed: broke off. */
+/** stopped: the user stopped the answer; failed: it broke off. */
 export type Ending = 'stop' | 'length' | 'tool_calls' | 'stopped' | 'failed'
 
 export type Message = {
   id: string
   role: 'user' | 'assistant' | 'tool'
   content: string
-  files?: Attachment[] // of a user's message
+  files?: Attachment[] // only in a user's message
   reasoning?: string
   toolCalls?: ToolCall[]
-  toolCallId?: string // of a tool's message: the call it answers
+  toolCallId?: string // only in a tool's message: the id of its call
   timing?: Timing
   ending?: Ending
   model?: string
@@ -46,7 +46,7 @@ export type Conversation = {
 }
 
 export function newId(): string {
-  // crypto.randomUUID is missing if the page comes over plain http from another machine.
+  // There is no crypto.randomUUID if the page comes over plain http from another machine.
   return Array.from(crypto.getRandomValues(new Uint8Array(9)), byte => byte.toString(36).padStart(2, '0')).join('')
 }
 
@@ -104,7 +104,7 @@ function readFork(value: unknown): Fork | null {
   return { after: text(value.after, 40), chosen, tails: tails as Message[][] }
 }
 
-/** Whether several messages have the same id. They would be rendered and found wrongly, so all then get new ids. */
+/** Returns whether several messages have the same id. They could not be told apart, so all then get new ids. */
 function hasTwins(messages: Message[], forks: Fork[]): boolean {
   const ids = [...messages, ...forks.flatMap(fork => fork.tails.flat())].map(message => message.id)
   return new Set(ids).size < ids.length
@@ -124,7 +124,7 @@ function readMessage(value: unknown): Message | null {
   return message
 }
 
-/** Null if the value is not a conversation. Only known fields are read, each with its expected type. */
+/** Reads a conversation; null if the value is not one. Only known fields are read, each with its expected type. */
 export function readConversation(value: unknown): Conversation | null {
   if (!isObject(value) || !Array.isArray(value.messages)) return null
   const messages = value.messages.slice(0, 4096).map(readMessage)
@@ -149,7 +149,7 @@ export function exportText(conversations: Conversation[]): string {
   return JSON.stringify({ format: FORMAT, version: 1, conversations }, null, 1)
 }
 
-/** Throws an Error whose message is for the user. */
+/** Reads exported conversations. Throws an Error whose message is for the user. */
 export function importText(json: string): Conversation[] {
   let file: unknown
   try {

@@ -1,6 +1,6 @@
-// Several versions of a conversation's continuation at one place: another answer, or a question in other words. One
-// version is shown and sent, in the conversation's `messages`; the others are stored in its forks. A fork is identified
-// by the message before it, so forks inside a stored version reappear when that version is shown.
+// A fork has several versions of how a conversation continues at one place: with another answer, or with a question in
+// other words. One version is in the conversation's `messages`, and is shown and sent. The others are stored in the
+// forks. A fork is identified by the message before it, so forks inside a stored version reappear when it is shown.
 //
 //   messages   q1 a1 q2 a2'      forks   after q2: [a2, ·]     ·: the chosen one
 import type { Conversation, Fork, Message } from './conversation'
@@ -10,13 +10,13 @@ function forkAt(conversation: Conversation, index: number): Fork | undefined {
   return conversation.forks?.find(fork => fork.after === after)
 }
 
-/** The number of the version shown at this message, and the number of versions; null: there is only one. */
+/** Returns the number of the version shown at this message, and the number of versions; null if there is only one. */
 export function versionAt(conversation: Conversation, index: number): { number: number; of: number } | null {
   const fork = forkAt(conversation, index)
   return fork ? { number: fork.chosen + 1, of: fork.tails.length } : null
 }
 
-/** Stores this message and all after it as a version, and begins a new, empty version there. */
+/** Stores this message and all after it as a version, and begins a new, empty version in their place. */
 export function branch(conversation: Conversation, index: number): void {
   let fork = forkAt(conversation, index)
   if (!fork) {
@@ -29,7 +29,7 @@ export function branch(conversation: Conversation, index: number): void {
   conversation.from = Math.min(conversation.from, index)
 }
 
-/** Shows another version; `step`: 1 the next, -1 the one before. */
+/** Shows another version. `step`: 1 for the next, -1 for the previous one. */
 export function turn(conversation: Conversation, index: number, step: number): void {
   const fork = forkAt(conversation, index)
   const chosen = (fork?.chosen ?? 0) + step

@@ -10,7 +10,7 @@ function apiMessage(message: Message): Record<string, unknown> {
   return { role: message.role, content: message.content || null, tool_calls: calls }
 }
 
-/** The request for the message after the last. */
+/** Returns the request for the next message of a conversation. */
 export function requestBody(conversation: Conversation, settings: Settings): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   if (settings.model) body.model = settings.model

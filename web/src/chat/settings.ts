@@ -1,4 +1,4 @@
-// What is sent in addition to the messages. An empty number means the model's own default.
+// The settings that are sent in addition to the messages. An empty number means the model's own default.
 
 export type Settings = {
   model: string // empty: the server's first
@@ -9,7 +9,7 @@ export type Settings = {
 
 export type NumberName = 'temperature' | 'top_p' | 'top_k' | 'min_p' | 'seed' | 'max_tokens'
 
-/** The names are those of the API. */
+/** The number fields. Their names are those of the API. */
 export const NUMBERS: { name: NumberName; label: string; least: number; most: number; step: number; hint: string }[] = [
   { name: 'temperature', label: 'Temperature', least: 0, most: 2, step: 0.05, hint: '0: always the likeliest token' },
   { name: 'top_p', label: 'Top p', least: 0, most: 1, step: 0.01, hint: 'the likeliest tokens that make up this share' },
@@ -31,7 +31,7 @@ export function readSettings(value: unknown): Settings {
   return { model: text('model'), system: text('system'), numbers, tools: text('tools') }
 }
 
-/** Why the text is not a list of tools, or ''. */
+/** Returns the reason why the text is not a list of tools; '' if it is one. */
 export function whyNoTools(text: string): string {
   if (!text.trim()) return ''
   try {

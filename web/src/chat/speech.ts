@@ -1,9 +1,9 @@
-// An answer as screen readers read it: sentence by sentence while it grows, each once. An incomplete sentence
-// is held back, since it would be read twice; code is mentioned but not read aloud.
+// Screen readers read an answer sentence by sentence while it grows, each sentence once. An incomplete sentence is
+// held back, since it would be read twice. Code is mentioned but not read aloud.
 
 const FENCE = /^ {0,3}(```+|~~~+)[ \t]*([^\n`]*)\n([\s\S]*?)(?:^ {0,3}\1[ \t]*$|(?![\s\S]))/gm
 
-/** The complete sentences of `text`. `whole`: no more text follows. */
+/** Returns the complete sentences of `text`. `whole`: no more text follows. */
 export function sentences(text: string, whole: boolean): string[] {
   let open = false
   const named = text.replace(FENCE, (all, mark: string, language: string) => {
@@ -12,12 +12,12 @@ export function sentences(text: string, whole: boolean): string[] {
   })
   const sayable = open ? named.slice(0, named.indexOf('\0')) : named
   const pieces = sayable.split(/(?<=[.!?…:;]["'’)\]*_]{0,3})\s+|\n+/)
-  // The last piece is incomplete; after a line break or a fence it is empty.
+  // The last piece is incomplete. After a line break or a fence it is empty.
   if (!whole && !open) pieces.pop()
   return pieces.map(unmarked).filter(Boolean)
 }
 
-/** The text without Markdown's marks. */
+/** Returns the text without Markdown's marks. */
 function unmarked(piece: string): string {
   return piece
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')

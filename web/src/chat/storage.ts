@@ -1,6 +1,6 @@
-// Conversations and settings in localStorage, one item each, so that a growing answer rewrites only
-// its own conversation. Browsers give a site about 5 MB; if something does not fit, the page says so and
-// keeps it until the page is closed.
+// Stores conversations and settings in localStorage, with one item for each, so that a growing answer rewrites only its
+// own conversation. Browsers give a site about 5 MB. If an item does not fit, the page reports it and keeps the item in
+// memory until the page is closed.
 import { readConversation, type Conversation } from './conversation'
 import { readSettings, type Settings } from './settings'
 
@@ -30,7 +30,7 @@ function readItem(key: string): Conversation | null {
   }
 }
 
-/** Returns false if there is no room. */
+/** Saves a conversation. Returns false if there is no room. */
 export function saveConversation(conversation: Conversation): boolean {
   try {
     localStorage.setItem(CONVERSATION + conversation.id, JSON.stringify(conversation))
@@ -44,7 +44,7 @@ export function removeConversation(id: string): void {
   try {
     localStorage.removeItem(CONVERSATION + id)
   } catch {
-    // Without storage, it was not saved either.
+    // Without storage, the conversation was not saved either.
   }
 }
 
@@ -67,6 +67,6 @@ export function saveSettings(settings: Settings): void {
   try {
     localStorage.setItem(SETTINGS, JSON.stringify(settings))
   } catch {
-    // Without storage, they last as long as the page.
+    // Without storage, the settings last as long as the page.
   }
 }

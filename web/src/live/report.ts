@@ -23,7 +23,7 @@ export type ModelReport = {
   waiting: number
   kv_pages_used: number
   kv_pages: number
-  kv_pages_kept: number // available, but still holding a cached prefix
+  kv_pages_kept: number // available pages that still hold a cached prefix
   preemptions: number
   steps: number
   prompt_tokens: number
@@ -50,7 +50,7 @@ export function rateBetween(old: Report | null, now: Report, name: string): Rate
   const seconds = now.clock_s - old.clock_s
   const decode = after.generation_tokens - before.generation_tokens
   const prompt = after.prompt_tokens - before.prompt_tokens
-  // Counts that decrease are those of a new process, or of an engine that replaced the old one.
+  // Counts decrease if the process is new, or if another engine has replaced the old one.
   if (seconds <= 0 || decode < 0 || prompt < 0) return null
   const begun = after.ttft.count - before.ttft.count
   const ttft = begun > 0 ? (after.ttft.sum - before.ttft.sum) / begun : null

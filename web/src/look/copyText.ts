@@ -1,7 +1,7 @@
-/** Copies text; returns false if the browser does not allow it. */
+/** Copies text. Returns false if the browser does not allow it. */
 export async function copyText(text: string): Promise<boolean> {
   try {
-    // Only available on https and localhost.
+    // The clipboard is only available on https and localhost.
     await navigator.clipboard.writeText(text)
     return true
   } catch {

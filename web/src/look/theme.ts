@@ -1,4 +1,4 @@
-// Light, dark, or the system's theme. The choice is an attribute of <html>; look/base.css has the colours.
+// The theme: light, dark, or the system's. The choice is an attribute of <html>. look/base.css has the colours.
 
 export type Theme = 'auto' | 'light' | 'dark'
 
@@ -25,6 +25,6 @@ export function keepTheme(theme: Theme): void {
     if (theme === 'auto') localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, theme)
   } catch {
-    // Without storage, it lasts as long as the page.
+    // Without storage, the choice lasts as long as the page.
   }
 }

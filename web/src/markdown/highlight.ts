@@ -1,6 +1,6 @@
-// Syntax highlighting: one pass with one regular expression per language, built from the few parts in which languages
-// differ. It is not a parser: text that no part matches stays plain. No part can match the same text in two ways, so
-// the time for an unterminated string of a model is linear in its length.
+// Syntax highlighting is one pass with one regular expression per language, built from the few parts in which languages
+// differ. It is not a parser, and text that no part matches stays plain. No part can match the same text in two ways,
+// so the time for an unterminated string of a model is linear in its length.
 
 export type Piece = { kind: Kind | ''; text: string }
 type Kind = 'comment' | 'string' | 'number' | 'keyword' | 'name' | 'tag' | 'added' | 'removed'
