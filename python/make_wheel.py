@@ -24,7 +24,7 @@ def contents(build):
         if path.suffix in (".py", ".typed"):
             yield f"ingot/{path.relative_to(HERE / 'src' / 'ingot')}", path
     yield "ingot/libingot.so.0", build / "lib" / "libingot.so.0"
-    server = build / "lib" / "libingot-server.so.0"  # for ingot.ray's engines inside replicas
+    server = build / "lib" / "libingot-server.so.0"  # for ingot.ray, whose replicas can run engines in their process
     if server.exists():
         yield "ingot/libingot-server.so.0", server
     compiler = build / "lib" / "libingot-compiler.so"

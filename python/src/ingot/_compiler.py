@@ -152,7 +152,7 @@ def _error(status: int, printed: str) -> IngotError:
     if not found:
         why = f"it ended by signal {-status}" if status < 0 else printed.strip()[-2000:]
         return IngotError(70, "E0596", "the compiler failed without saying why", why, "report it with the checkpoint's config")
-    rest = [line.strip() for line in printed[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # without a crash's addresses
+    rest = [line.strip() for line in printed[at:].splitlines()[1:] if re.match("  [^ ]", line)]  # no crash addresses
     why, fix = _why_and_fix(rest)
     return IngotError(status, found[1], found[2], why, fix)
 

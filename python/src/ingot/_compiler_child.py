@@ -20,5 +20,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: LLVM's destructors would run after Python's.
+    # With sys.exit, LLVM's destructors would run after Python's.
     os._exit(main())

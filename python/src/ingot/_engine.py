@@ -39,10 +39,10 @@ class _Call:
     """A request in progress."""
 
     def __init__(self, number: int, hook: Any) -> None:
-        self.number = number  # the library passes it back to callbacks
-        self.id = 0  # the library's id; 0 again once its last output was read
+        self.number = number  # the library passes this number back to callbacks
+        self.id = 0  # the library's id; 0 again once the last output has been read
         self.hook = hook
-        self.failure: Optional[BaseException] = None  # raised by the hook
+        self.failure: Optional[BaseException] = None  # the exception that the hook raised
         self.loop: Optional[asyncio.AbstractEventLoop] = None
         self.queue: "asyncio.Queue[Any]" = None  # type: ignore[assignment]
 
@@ -132,7 +132,7 @@ class Engine:
         handle = ctypes.c_void_p()
         checked(self._library, "ingot_executor_open", os.fsencode(path), ctypes.byref(config), ctypes.byref(handle))
         self._handle = handle
-        # The library calls one function for all requests and passes the request's number.
+        # The library calls one function for all requests, and passes the request's number to it.
         self._calls: Dict[int, _Call] = {}
         self._numbers = itertools.count(1)
         self._on_output = _abi.OutputCallback(_output_callback(self._library, self._calls))

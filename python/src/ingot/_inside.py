@@ -101,7 +101,7 @@ class InsideServer:
         while not self._stopping.wait(0.25):
             if (failure := self.failure()) is not None:
                 print(f"the engine has failed, and its replica ends: {failure}", flush=True)
-                self._stopping.wait(1)  # lets responses with the error go out first
+                self._stopping.wait(1)  # so that responses with the error are sent first
                 sys.stdout.flush()
                 os._exit(4)
 
@@ -152,7 +152,7 @@ class InsideServer:
             while True:
                 parts = []
                 item = await queue.get()
-                while True:  # everything that a step has produced is one piece
+                while True:  # all bytes that a step has produced form one piece
                     kind, _, _, data = item
                     parts.append(data)
                     if kind != _BYTES or queue.empty():
@@ -173,15 +173,15 @@ class InsideServer:
     async def stop(self, drain: float) -> None:
         self._stopping.set()
         if self._watcher.is_alive():
-            await asyncio.to_thread(self._watcher.join)  # it calls into the server
+            await asyncio.to_thread(self._watcher.join)  # the watcher calls into the server
         if self._handle:
             if self._loop is not None:
                 self._loop.remove_reader(self._descriptor)
-                self._hand_out()  # what has arrived meanwhile
+                self._hand_out()  # for pieces that have arrived meanwhile
             handle, self._handle = self._handle, None
             if not await asyncio.to_thread(self._library.ingot_server_close, handle):
-                os._exit(4)  # a hanging step
-            for queue in self._queues.values():  # callers that still wait get no more
+                os._exit(4)  # a step hangs
+            for queue in self._queues.values():  # no more pieces will come for callers that still wait
                 queue.put_nowait((_BROKEN, 0, b"", b""))
 
 

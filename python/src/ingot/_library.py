@@ -39,7 +39,7 @@ def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctype
         if _loaded is not None:
             return _loaded
         here = pathlib.Path(__file__).resolve()
-        # Installed, or in the repository with a build.
+        # The library is next to this file if it is installed, or in the build folder of the repository.
         own = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
         beside = next((place for place in own if place.exists()), None)
         chosen = os.fspath(path) if path is not None else str(beside) if beside else NAME

@@ -34,7 +34,7 @@ def conversation_text(body: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             parts.append(value)
         elif isinstance(value, list):
-            # A list may hold messages, prompts or ids. With several prompts the first one decides.
+            # A list may have messages, prompts or ids. If there are several prompts, the first one decides.
             several = field == "prompt" and isinstance(value[0], (str, list))
             for item in value[:1] if several else value:
                 parts.append(_item_text(item))
@@ -142,7 +142,7 @@ class PrefixPolicy(Generic[_Replica]):
         if not self.prefix:
             return
         known = self._known.setdefault(replica, OrderedDict())
-        # The last block first, so that the end of a prompt is forgotten before its beginning.
+        # Store the last block first, so that the end of a prompt is forgotten before its beginning.
         for one in reversed(list(_each(blocks))):
             known[one] = None
             known.move_to_end(one)

@@ -31,10 +31,10 @@ class Piece:
     """The part of a choice's answer that is new since its last piece."""
 
     text: str
-    ids: List[int]  # new ones, without a stop id
+    ids: List[int]  # new ids, without a stop id
     choice: int = 0
     finish_reason: Optional[str] = None  # "stop", "length", "cancelled": the last piece of this choice
-    stop_string: Optional[str] = None  # the stop string that ended it
+    stop_string: Optional[str] = None  # the stop string that ended the choice
     logprobs: List[List[Logprob]] = dataclasses.field(default_factory=list)  # per id: first the chosen one
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -75,7 +75,7 @@ class LogitsRow:
     """A row of logits before an id is drawn from it; valid only during the call of the hook."""
 
     choice: int
-    ids: List[int]  # new ones so far
+    ids: List[int]  # new ids so far
     logits: "Union[numpy.ndarray, memoryview]"  # [vocab] of f32, writable in place; an array if NumPy is installed
 
 
@@ -108,7 +108,7 @@ class Stats:
 @dataclasses.dataclass(frozen=True)
 class ModelInfo:
     name: str
-    fingerprint: str  # of engine and code: equal fingerprints give equal answers
+    fingerprint: str  # hash of engine and code; equal fingerprints mean equal answers
     target: str
     device: str
     remark: str
@@ -149,17 +149,17 @@ class Options(TypedDict, total=False):
     no_repeat_ngram: int
     seed: int
     logit_bias: Mapping[int, float]
-    n: int  # independent answers; of a beam search the best ones
+    n: int  # number of independent answers or, with a beam search, of the best answers
     beam_width: int  # 1 to 8: beam search; the answers arrive at the end, best first
     length_penalty: float  # beams are compared by sum of logprobs / length ** this
     early_stopping: Union[bool, str]  # True, False or "never", as in transformers
     trust_content: bool  # control tokens in messages are parsed as tokens, not as text
     penalty_alpha: float  # above 0: contrastive search among the top_k (2 to 8) most probable ids
-    priority: int  # lower goes first, and may preempt a higher one
-    share: int  # the fairness share that it counts towards (Engine(fair=True))
+    priority: int  # a lower number goes first, and may preempt a higher one
+    share: int  # the share that the request is charged to (Engine(fair=True))
     no_prefix_cache: bool
     cache_salt: int  # shares cached pages only with requests of the same salt
-    logprobs: int  # 0: of the chosen id; k: also of the k most probable
+    logprobs: int  # 0: that of the chosen id; k: also those of the k most probable ids
     json_object: bool
     json_schema: Union[str, Mapping[str, Any]]
     regex: str
@@ -169,7 +169,7 @@ class Options(TypedDict, total=False):
     on_logits: Callable[[LogitsRow], None]
 
 
-# Options that are a number in the C interface, under the same name.
+# Options that are numbers in the C interface and have the same name there.
 _NUMBERS = [name for name in Options.__annotations__ if isinstance(getattr(_abi.Request(), name, None), (int, float))]
 
 

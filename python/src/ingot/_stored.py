@@ -88,7 +88,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
     stem = pathlib.PurePosixPath(address.split("://", 1)[1]).name
     stem = stem[: -len(".ingot")] if stem.endswith(".ingot") else stem
     place = folder / _name(re.sub(r"[^\w.-]", "_", stem), sha256)
-    # Several replicas of a machine may start at once: one fetches, the others wait for it.
+    # Several replicas of a machine may start at once. One fetches the file, and the others wait for it.
     with _alone(folder / f".{place.name}.lock"):
         if place.exists():
             return place

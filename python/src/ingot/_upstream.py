@@ -58,7 +58,7 @@ def command_options(options: Mapping[str, Any]) -> List[str]:
 
 
 _PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl  # looked up here: the child of a process with threads must not load anything
+_prctl = ctypes.CDLL(None).prctl  # looked up here, because the child of a process with threads must load nothing
 
 
 def _die_with_parent() -> None:
@@ -134,8 +134,8 @@ class ServeProcess:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._port.set_exception, error)
         elif not self._stopping:
-            # A replica without a server would have the least load of all. Ray notices at once that its process has
-            # ended, sends it nothing more and starts another.
+            # A replica without a server would have the least load of all, and would get all requests. If its process
+            # ends, Ray notices at once, sends it no more requests and starts another replica.
             print(f"ingot serve has ended with {code}: so does its replica", flush=True)
             os._exit(1)
 

@@ -11,7 +11,7 @@ from ._ingress import make_ingress
 from ._replica import HEALTH_SECONDS, EngineReplica
 from ._settings import ModelSettings, alias_of, read_settings, scaling
 
-# Defaults of `ingot serve`.
+# The defaults of `ingot serve`.
 _SEQUENCES, _QUEUE = 32, 256
 
 
@@ -42,7 +42,7 @@ def _deployment(model: ModelSettings) -> serve.Deployment:
     options: Dict[str, Any] = {
         "name": f"model-{model.name.replace('/', '-').replace('#', '-')}",
         "ray_actor_options": {"num_cpus": model.num_cpus, "num_gpus": model.num_gpus, "resources": dict(model.resources)},
-        # `ingot serve` refuses requests beyond that, with its own error.
+        # `ingot serve` refuses requests beyond this number, with its own error.
         "max_ongoing_requests": model.max_ongoing_requests or option("max-seqs", _SEQUENCES) + option("queue", _QUEUE) + 16,
         "graceful_shutdown_timeout_s": model.drain,
         "graceful_shutdown_wait_loop_s": 0.5,

@@ -26,10 +26,10 @@ from .._upstream import Headers, UpstreamGone
 
 _MOST_BODY = 8 << 20  # the limit of `ingot serve`
 _LOST = (ray.exceptions.RayActorError, ray.exceptions.WorkerCrashedError, ray.exceptions.ObjectLostError, UpstreamGone)
-# A failed engine or a server that is ending: another replica may answer. Within JSON
-# strings these quotes are escaped.
+# Errors of a failed engine or of a server that is ending. Another replica may answer then. Within JSON
+# strings these quotes are escaped, so contents do not match.
 _ENDING = re.compile(rb'"code":"E0(?:7\d\d|561)"')
-# The last event of a stream in each protocol: nothing is missing after it.
+# The last event of a stream in each protocol. A stream that ends with it is complete.
 _LAST_EVENT = re.compile(rb'(data: \[DONE\]|data: \{"type":"(message_stop|response\.(completed|incomplete|failed))"[^\n]*)\n\n$')
 _HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-authorization", "proxy-authenticate"}
 _NOT_SENT = _HOP | {"host", "content-length", "authorization", "x-api-key", "origin", "expect", "cookie"}
@@ -81,7 +81,7 @@ class Ingress:
         if self._keys and path not in _OPEN:
             given = headers.get("authorization", "")
             key = given[7:] if given[:7].lower() == "bearer " else headers.get("x-api-key", "")
-            # Compares all keys, each to its end (constant time).
+            # Compare all keys, each to its end (constant time).
             if not any([hmac.compare_digest(key.encode(), one) for one in self._keys]):
                 reply = "Incorrect API key provided." if key else 'No API key was given: send "Authorization: Bearer KEY".'
                 return ApiError(401, reply, "authentication_error", "", "invalid_api_key")
@@ -130,7 +130,7 @@ class Ingress:
         sent = [(name, value) for name, value in headers if name not in _NOT_SENT]
         blocks = b""
         if method == "POST":
-            # What else must be equal for a prefix to be shared. Adapters, too, will be selected by the model's name.
+            # These must also be equal for a prefix to be shared. Adapters will be selected by the model's name as well.
             key = (model["name"], str(fields.get("cache_salt") or ""))
             blocks = prefix_blocks(key, conversation_text(fields), model["block"])
         opening = opening_events(path, fields)
@@ -158,7 +158,7 @@ class Ingress:
                 raise Lost("it ends", (status, headers, data))
             if is_whole:
                 begun = True
-                async for _ in response:  # nothing arrives, but its end is noticed
+                async for _ in response:  # no more data arrives, but Ray has to notice the end
                     pass
                 return status, headers, data
             while data.count(b"\n\n") <= opening - (0 if opening else 1):
@@ -251,7 +251,7 @@ class Ingress:
 
 
 def make_ingress() -> serve.Deployment:
-    # This module's annotations are not strings: FastAPI reads those of a class that Ray has pickled.
+    # This module does not make annotations strings, because FastAPI reads those of a class that Ray has pickled.
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @serve.deployment
@@ -274,7 +274,7 @@ def make_ingress() -> serve.Deployment:
                 out = Response(content, status, more)
             else:
                 out = StreamingResponse(content, status, more)
-            if kind is not None:  # unchanged: Starlette would add a charset
+            if kind is not None:  # set it unchanged, because Starlette would add a charset
                 out.headers["content-type"] = kind
             return out
 

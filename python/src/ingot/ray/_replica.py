@@ -14,8 +14,8 @@ from ._settings import ModelSettings, alias_of
 
 HEALTH_SECONDS = 8
 
-# Where a stream may be cut: after an event, or after a line of Ollama's. A stream that
-# breaks off then ends with a complete one.
+# A stream may be cut after an event, or after a line of Ollama's. A stream that breaks off
+# then ends with a complete event or line.
 _CUTS = {"text/event-stream": b"\n\n", "application/x-ndjson": b"\n"}
 
 
@@ -78,8 +78,8 @@ class EngineReplica:
         except asyncio.TimeoutError:
             self._silences += 1
             if self._silences == 3:
-                # Ray would wait for the requests in progress, which are stuck; other
-                # replicas answer them once this process has ended.
+                # Ray would wait for the requests in progress, which are stuck. Other replicas answer them once
+                # this process has ended.
                 print("the server says nothing: its replica ends", flush=True)
                 os._exit(1)
             raise UpstreamGone(f"/health says nothing for {HEALTH_SECONDS} s") from None

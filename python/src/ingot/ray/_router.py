@@ -17,7 +17,7 @@ class PrefixRouter(RequestRouter):
 
     def initialize_state(self, **settings: Any) -> None:
         self._policy: PrefixPolicy[ReplicaID] = PrefixPolicy(**settings)
-        self._choices: Dict[str, PendingRequest] = {}  # not accepted by a replica yet
+        self._choices: Dict[str, PendingRequest] = {}  # requests that no replica has accepted yet
 
     async def choose_replicas(
         self, candidate_replicas: List[RunningReplica], pending_request: Optional[PendingRequest] = None
@@ -25,11 +25,11 @@ class PrefixRouter(RequestRouter):
         by_id = {replica.replica_id: replica for replica in candidate_replicas}
         ordered = self._policy.order(list(by_id), self._blocks(pending_request))
         if pending_request is not None:
-            # If it had no capacity, Ray retries after a growing pause.
+            # If the replica has no capacity, Ray retries after a growing pause.
             pending_request.routing_context.should_backoff = True
             if ordered:
-                # More requests are routed before a replica reports that it has accepted
-                # this one, so it counts at once.
+                # More requests are routed before a replica reports that it has accepted this one, so this one
+                # counts at once.
                 self._give_up_cancelled()
                 request = pending_request.metadata.internal_request_id
                 self._policy.chosen(request, ordered[0])

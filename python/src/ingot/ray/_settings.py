@@ -46,7 +46,7 @@ class Scaling:
     min: int = 1
     max: int = 1
     initial: Optional[int] = None
-    target_requests: float = 24  # in progress per replica, including waiting ones
+    target_requests: float = 24  # requests in progress per replica, including waiting ones
     target_kv: float = 0.8  # fraction of KV pages in use
     upscale_delay: float = 10
     downscale_delay: float = 300
@@ -59,8 +59,8 @@ class AppSettings:
     ingress_replicas: int = 1
     ingress_cpus: float = 1
     api_key_file: Optional[str] = None
-    retries: int = 5  # how many other replicas are tried when one is lost
-    wait_for_replica: float = 60  # seconds, then 503
+    retries: int = 5  # number of other replicas that are tried when one is lost
+    wait_for_replica: float = 60  # seconds after which a request gets a 503
 
 
 def _wrong(what: str, why: str, fix: str) -> IngotError:
