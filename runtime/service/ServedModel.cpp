@@ -133,9 +133,9 @@ void ServedModel::prepareGrammars() {
     return;
   preparing = std::jthread([this] {
     try {
-      (void)vocabulary(); // the first request with a grammar reports the error
-    } catch (
-        const std::exception &) { // out of memory: the first request with a grammar tries again
+      // If this fails, the first request with a grammar tries again or reports the error.
+      (void)vocabulary();
+    } catch (const std::exception &) {
     }
   });
 }

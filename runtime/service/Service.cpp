@@ -243,8 +243,7 @@ bool Service::workAhead() {
   bool more = false;
   try {
     more = engine->workAhead();
-  } catch (
-      const std::exception &) { // not an error, because steps do this work themselves if needed
+  } catch (const std::exception &) { // not an error, because steps do this work if needed
   }
   steps.fetch_add(1);
   return more;
@@ -535,8 +534,7 @@ void Service::deliver() {
     for (Delivery &delivery : *step)
       try {
         delivery.job->take(delivery.output);
-      } catch (
-          const std::exception &) { // out of memory: only this job's answer is lost, no other one
+      } catch (const std::exception &) { // out of memory: only this job's answer is lost
         delivery.job->cancelled.store(true, std::memory_order_relaxed);
       }
   });

@@ -42,8 +42,7 @@ Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits 
     needs += " + " + std::to_string(newTokens) + " new ones need " + std::to_string(positions) +
              " positions" + (asked.feedsAll ? "" : " (the last needs none)");
   if (positions > limits.context) {
-    const bool opens =
-        positions <= limits.modelContext; // a session with a larger context could do it
+    const bool opens = positions <= limits.modelContext; // if opened with a larger context
     std::string fix = opens ? "shorten it, or open with --context " + std::to_string(positions)
                             : "shorten it: the model has at most " +
                                   std::to_string(limits.modelContext) + " positions";
