@@ -32,7 +32,7 @@
 // SequenceMemory manages where the memory of sequences is on the device, and how they share it. No decision
 // made here changes an answer, because keys and values depend only on the tokens.
 //
-// The scheduler knows ids and positions, but neither text nor sampling:
+// The scheduler handles ids and positions, but neither text nor sampling:
 //
 //   while (const BatchView *batch = scheduler.plan(now)) {
 //     executor.step(*batch);
@@ -108,7 +108,7 @@ public:
   /// Ends a sequence in any state. Its memory is freed or cached immediately.
   void finish(SequenceId id);
   /// Appends the new token of a sequence whose last row was returned. The next step feeds the token. A token
-  /// that only the device knows so far is given as `~row` (Batch.h); the next call supplies its value.
+  /// whose value is only on the device so far is given as `~row` (Batch.h); the next call supplies its value.
   void append(SequenceId id, int32_t token);
 
   /// Sets draft tokens for a decoding sequence. Its next step includes as many of them after its last token

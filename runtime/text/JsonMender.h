@@ -31,7 +31,7 @@ public:
   /// or '['. Returns Done at the bracket that closes it, and Bad if a word is too long. Values nested in
   /// more than 64 brackets become null.
   Reading feed(char c, std::string &out);
-  /// Ends the text. `close`: closes everything that is open. Otherwise held text is returned as it came.
+  /// Ends the text. `close`: closes everything that is open. Otherwise held text is returned unchanged.
   void finish(bool close, std::string &out);
   /// Returns whether the next character is within a string.
   bool inText() const { return at == At::Text; }

@@ -48,7 +48,7 @@ public:
   virtual ~ToolCallReader() = default;
   virtual Reading feed(char c) = 0;
   /// Called if the call has no end. `close`: closes the open parts of its arguments. Otherwise the answer
-  /// was truncated, and the arguments are returned as far as they came.
+  /// was truncated, and the arguments are returned up to that point.
   virtual void finish(bool close) = 0;
   /// Returns whether the parser checks the next character for marks, because it is not within a text.
   virtual bool mayEnd() const { return false; }

@@ -67,7 +67,7 @@ protected:
   /// Called once, before anything else, if the answer is streamed.
   virtual void begin() {}
   /// Receives a prompt's log-probabilities before the tokens of its choices, if
-  /// Request::promptLogprobs asks for them. The choice is the prompt's first.
+  /// Request::promptLogprobs requests them. The choice is the prompt's first.
   virtual void prompt(const service::Output &output) {}
   /// Reports the progress of a prompt (see `timesOf`) if the request sets return_progress. It is
   /// called before each step that computes a part of the prompt, and before the first token. The
