@@ -3,8 +3,8 @@
     with ingot.Engine("smollm2.ingot") as engine:
         print(engine.generate("The capital of France is", max_tokens=20).text)
 
-Every function may be called from any thread. Engine.generate() and chat() block; Engine.stream() yields pieces as
-they arrive; agenerate() and astream() are the same for asyncio.
+Every function may be called from any thread. Engine.generate() and chat() block. Engine.stream() yields pieces as
+they arrive. agenerate() and astream() do the same for asyncio.
 
 If the compiler is installed too, a checkpoint is compiled on first use: ingot.Engine("model.gguf"). For more
 options, ingot.compile("model.gguf", quantize="int8") returns the path of an engine.

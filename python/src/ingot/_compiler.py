@@ -1,4 +1,4 @@
-"""Compiles checkpoints to engines: runs libingot-compiler.so in a process of its own, and only when needed.
+"""Compiles checkpoints to engines. It runs libingot-compiler.so in a separate process, and only when needed.
 
 LLVM's memory is freed before the model is served, a plugin's crash becomes an exception here, and the runtime
 library stays independent of the compiler. Engines are cached where `ingot run` caches them, under the same names.
@@ -25,7 +25,7 @@ _MAGIC_SIZE = 8
 
 
 def is_checkpoint(path: "Path") -> bool:
-    """Whether `ingot run` would compile this path first."""
+    """Returns whether `ingot run` would compile this path first."""
     place = pathlib.Path(path)
     if place.is_dir():
         return True
@@ -37,7 +37,7 @@ def is_checkpoint(path: "Path") -> bool:
 
 
 def compiler_library() -> pathlib.Path:
-    """The path of the compiler: next to libingot, or in ../lib of an `ingot` on the PATH. Raises IngotError
+    """Returns the path of the compiler, next to libingot or in ../lib of an `ingot` on the PATH. Raises IngotError
     E0592."""
     command = shutil.which("ingot")
     here = pathlib.Path(__file__).parent
@@ -146,7 +146,7 @@ def _run(arguments: List[str]) -> str:
 
 
 def _error(status: int, printed: str) -> IngotError:
-    """The last error, from its three lines (what, why, what to do; the middle one may be missing)."""
+    """Returns the last error, read from its three lines: what, why (may be missing), and what to do."""
     at = printed.rfind("error[E")
     found = re.match(r"error\[(E\d{4})\]: (.*)", printed[at:]) if at >= 0 else None
     if not found:

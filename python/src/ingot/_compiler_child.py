@@ -1,6 +1,6 @@
-"""Runs in a process of its own, started by _compiler.py:  LIBRARY COMMAND ARGUMENT…
+"""Runs in a separate process, which _compiler.py starts:  LIBRARY COMMAND ARGUMENT…
 
-Imports nothing of the package: this process needs only the compiler.
+It imports nothing of the package, because this process needs only the compiler.
 """
 import ctypes
 import os

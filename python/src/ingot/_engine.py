@@ -47,14 +47,14 @@ class _Call:
         self.queue: "asyncio.Queue[Any]" = None  # type: ignore[assignment]
 
     def give(self, what: Any) -> None:
-        """Passes `what` from the library's thread to the loop's thread; dropped if the loop has ended."""
+        """Passes `what` from the library's thread to the loop's thread. It is dropped if the loop has ended."""
         assert self.loop is not None
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.queue.put_nowait, what)
 
 
 def _engine_of(path: Union[str, "os.PathLike[str]"], **options: Any) -> Union[str, "os.PathLike[str]"]:
-    """The path itself or, for a checkpoint, the path of the engine it is compiled to."""
+    """Returns the path itself or, for a checkpoint, the path of the engine to which it is compiled."""
     if is_checkpoint(path):
         return compile(path, **options)
     given = [name for name, value in options.items() if value is not None]
@@ -181,12 +181,12 @@ class Engine:
     # -------------------------------------------------------------- requests
 
     def generate(self, prompt: Prompt, **options: "Unpack[Options]") -> Answer:
-        """The answer to a prompt: text, or ids that are used unchanged."""
+        """Returns the answer to a prompt. The prompt is text, or ids that are used unchanged."""
         return self._wait(self._begin(prompt, None, None, options))
 
     def generate_batch(self, prompts: Iterable[Prompt], **options: "Unpack[Options]") -> List[Answer]:
-        """Answers several prompts together; the result has their order. All share the same options. There may be
-        more prompts than the queue holds."""
+        """Answers several prompts together, with the same options. The answers are in the order of the prompts. There
+        may be more prompts than the queue holds."""
         calls: List[_Call] = []
         answers: List[Answer] = []
         try:
@@ -209,21 +209,21 @@ class Engine:
     def chat(
         self, messages: Sequence[Message], *, variables: Optional[Mapping[str, Any]] = None, **options: "Unpack[Options]"
     ) -> Answer:
-        """The assistant's next message. `variables`: further variables of the chat template ("tools", …)."""
+        """Returns the assistant's next message. `variables`: further variables of the chat template ("tools", …)."""
         return self._wait(self._begin(None, messages, variables, options))
 
     def stream(self, prompt: Prompt, **options: "Unpack[Options]") -> Iterator[Piece]:
-        """The answer as it comes. Closing the iterator cancels the request."""
+        """Yields the answer as it comes. Closing the iterator cancels the request."""
         return self._pieces(prompt, None, None, options)
 
     def stream_chat(
         self, messages: Sequence[Message], *, variables: Optional[Mapping[str, Any]] = None, **options: "Unpack[Options]"
     ) -> Iterator[Piece]:
-        """The assistant's next message as it comes. Closing the iterator cancels the request."""
+        """Yields the assistant's next message as it comes. Closing the iterator cancels the request."""
         return self._pieces(None, messages, variables, options)
 
     async def agenerate(self, prompt: Prompt, **options: "Unpack[Options]") -> Answer:
-        """generate() for asyncio; cancelling the task cancels the request."""
+        """generate() for asyncio. Cancelling the task cancels the request."""
         return _joined([piece async for piece in self._async_pieces(prompt, None, None, options)])
 
     async def achat(
@@ -274,7 +274,7 @@ class Engine:
         return call
 
     def _next(self, call: _Call) -> "tuple[List[Piece], bool]":
-        """The pieces that have arrived for a request, and whether they are its last."""
+        """Returns the pieces that have arrived for a request, and whether they are its last."""
         outputs = ctypes.c_void_p()
         status = _abi.TIMEOUT
         while status == _abi.TIMEOUT:
@@ -299,7 +299,7 @@ class Engine:
         return pieces, last
 
     def _abandon(self, call: _Call) -> None:
-        """Cancels the request and waits for its end, at most a step: its hook is not called after this."""
+        """Cancels the request and waits for its end, at most a step. Its hook is not called afterwards."""
         try:
             if call.id:
                 with self._use() as handle:
@@ -384,19 +384,19 @@ class Engine:
         return Stats(**fields_of(stats, Stats))
 
     def metrics(self) -> str:
-        """The metrics in Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         return self._text("ingot_metrics").decode()
 
     def shutdown(self, wait: Optional[float] = None) -> None:
-        """Accepts no more requests, waits up to `wait` seconds (None: without limit) for
-        those in progress, then cancels the rest."""
+        """Stops accepting requests and waits up to `wait` seconds (None: without limit) for
+        the requests in progress. Then cancels the rest."""
         with self._use() as handle:
             checked(self._library, "ingot_executor_shutdown", handle, seconds_to_ms(wait))
 
     # ------------------------------------------------------------------ text
 
     def encode(self, text: str, *, plain_prompt: bool = False) -> List[int]:
-        """The ids of a text. With `plain_prompt`, starts with BOS if the engine adds one to prompts."""
+        """Returns the ids of a text. With `plain_prompt`, they start with BOS if the engine adds one to prompts."""
         data = text.encode("utf-8", "surrogatepass")
         ids = ctypes.POINTER(ctypes.c_int32)()
         count = ctypes.c_size_t()
@@ -420,7 +420,7 @@ class Engine:
         variables: Optional[Mapping[str, Any]] = None,
         add_generation_prompt: bool = True,
     ) -> str:
-        """The prompt that the messages are rendered to."""
+        """Returns the prompt to which the messages are rendered."""
         import json
 
         more = json.dumps(dict(variables)).encode() if variables else None
@@ -428,14 +428,14 @@ class Engine:
         return self._text("ingot_render_chat", written, more, add_generation_prompt).decode("utf-8", "replace")
 
     def token_bytes(self, id: int) -> bytes:
-        """The bytes of one id; part of a character where the vocabulary has such tokens."""
+        """Returns the bytes of one id, which may be a part of a character if the vocabulary has such tokens."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         with self._use() as handle:
             checked(self._library, "ingot_token_bytes", handle, id, ctypes.byref(data), ctypes.byref(size))
             return ctypes.string_at(data, size.value) if size.value else b""
 
     def token_id(self, token: str) -> Optional[int]:
-        """The id of a token with this spelling in the vocabulary ("<|im_end|>")."""
+        """Returns the id of a token with this spelling in the vocabulary ("<|im_end|>")."""
         data = token.encode()
         with self._use() as handle:
             found: int = self._library.ingot_token_id(handle, data, len(data))
@@ -452,14 +452,14 @@ class Engine:
 
 
 def _joined(pieces: List[Piece]) -> Answer:
-    """The answer made of whole choices, which may be in any order."""
+    """Returns the answer made of whole choices, which may be in any order."""
     choices: List[Choice] = sorted(pieces, key=lambda piece: piece.choice)
     return Answer(choices)
 
 
 def _output_callback(library: ctypes.CDLL, calls: Dict[int, _Call]) -> Any:
-    """Runs on the library's thread. It holds no Engine, so that an Engine without other
-    references can be collected."""
+    """Returns the callback for outputs, which runs on the library's thread. It holds no Engine, so
+    that an Engine without other references can be collected."""
 
     def output(number: int, seen: Any) -> None:
         call = calls.get(number)
@@ -478,8 +478,8 @@ def _output_callback(library: ctypes.CDLL, calls: Dict[int, _Call]) -> Any:
 
 
 def _logits_callback(library: ctypes.CDLL, calls: Dict[int, _Call], handle: ctypes.c_void_p) -> Any:
-    """Runs on the engine's thread. A hook that raises ends its request; the exception is
-    raised where the request is awaited."""
+    """Returns the callback for hooks, which runs on the engine's thread. A hook that raises ends its
+    request, and the exception is raised where the request is awaited."""
 
     def logits(number: int, seen: Any) -> None:
         call = calls.get(number)

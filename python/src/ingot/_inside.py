@@ -38,8 +38,8 @@ _FUNCTIONS: Dict[str, Any] = {
 
 
 def open_library(path: Optional[str] = None) -> ctypes.CDLL:
-    """Opens `path`, else the library next to this package or in the build, else the
-    system's. Raises IngotError E0579."""
+    """Opens `path` if it is given, otherwise the library next to this package or in the build,
+    otherwise the system's. Raises IngotError E0579."""
     here = pathlib.Path(__file__).resolve()
     places = [here.with_name(NAME), *(parent / "build" / "lib" / NAME for parent in list(here.parents)[3:4])]
     chosen = path or next((str(place) for place in places if place.exists()), NAME)
@@ -97,7 +97,7 @@ class InsideServer:
         self._watcher.start()
 
     def _watch(self) -> None:
-        """A failed engine is not rebuilt inside a process: the replica ends, and Ray starts another."""
+        """Ends the replica if its engine fails. It is not rebuilt in the process; Ray starts another replica."""
         while not self._stopping.wait(0.25):
             if (failure := self.failure()) is not None:
                 print(f"the engine has failed, and its replica ends: {failure}", flush=True)
@@ -106,8 +106,8 @@ class InsideServer:
                 os._exit(4)
 
     def _hand_out(self) -> None:
-        """Hands out everything that has arrived since the last call, of one step or
-        several. No server thread waits for Python."""
+        """Hands out everything that has arrived since the last call, from one step or several. No
+        thread of the server waits for Python."""
         place = ctypes.c_void_p()
         size = self._library.ingot_server_take(self._handle, ctypes.byref(place))
         news = ctypes.string_at(place, size)

@@ -32,8 +32,9 @@ class IngotError(Exception):
 
 
 def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctypes.CDLL:
-    """Opens libingot; called wherever it is needed. If `path` is given (only before any other call), opens that
-    file; else the one that this package was installed with, else the system's. Raises IngotError E0579."""
+    """Opens libingot. It is called wherever the library is needed. Opens `path` if it is given, which is possible
+    only before any other call; otherwise the library that this package was installed with, otherwise the system's.
+    Raises IngotError E0579."""
     global _loaded
     with _lock:
         if _loaded is not None:
@@ -67,7 +68,7 @@ def load_library(path: Optional[Union[str, "os.PathLike[str]"]] = None) -> ctype
 
 
 def library_folder() -> pathlib.Path:
-    """The folder of the library that was opened."""
+    """Returns the folder of the library that was opened."""
     load_library()
     with open("/proc/self/maps") as maps:
         for line in maps:
@@ -78,12 +79,12 @@ def library_folder() -> pathlib.Path:
 
 
 def version() -> str:
-    """The library's release: "0.1.0"."""
+    """Returns the library's release, such as "0.1.0"."""
     return str(load_library().ingot_version().decode())
 
 
 def unknown_names(what: str, unknown: Iterable[str], known: Iterable[str]) -> TypeError:
-    """TypeError: "unknown options: max_token (did you mean max_tokens?)"."""
+    """Returns a TypeError such as "unknown options: max_token (did you mean max_tokens?)"."""
     known = list(known)
     hints = []
     for name in sorted(unknown):
@@ -110,7 +111,7 @@ def suggesting(function: _Function) -> _Function:
 
 
 def read_error(library: ctypes.CDLL, error: Any) -> IngotError:
-    """Reads an error of the library's; its owner still has to free it."""
+    """Reads an error of the library. Its owner still has to free it."""
     words = [getattr(library, f"ingot_error_{part}")(error).decode("utf-8", "replace") for part in ("code", "what", "why", "fix")]
     return IngotError(library.ingot_error_status(error), *words)
 

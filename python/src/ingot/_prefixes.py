@@ -1,8 +1,8 @@
-"""Finds the replica that has a prompt's beginning: hashes of leading blocks, and the replicas they were sent to.
+"""Finds the replica that has a prompt's beginning, by hashes of leading blocks and the replicas that they were sent to.
 
-No Ray here: ingot.ray's router uses this, and so do the tests. The hashes with which an engine names its KV pages
-are secret to its process, so blocks are cut from the request's own fields, in the order in which a chat template
-would write them. A conversation that grows keeps its leading blocks.
+This module does not import Ray. ingot.ray's router and the tests use it. The hashes with which an engine names its
+KV pages are secret to its process, so blocks are cut from the request's own fields, in the order in which a chat
+template would write them. A conversation that grows keeps its leading blocks.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PROMPT = ("system", "instructions", "messages", "input", "prompt", "input_prefi
 
 
 def conversation_text(body: Mapping[str, Any]) -> str:
-    """The beginning of a request's prompt, as text. It is not the rendered template, but
-    equal if the rendered text is equal."""
+    """Returns the beginning of a request's prompt as text. It is not the rendered template, but it
+    is equal for two requests if their rendered texts are equal."""
     parts: List[str] = []
     for field in _BEFORE:
         if body.get(field):
@@ -54,8 +54,8 @@ def _item_text(item: Any) -> str:
 
 
 def prefix_blocks(key: Sequence[str], text: str, block: int = BLOCK) -> bytes:
-    """The hashes of the text's whole blocks, HASH bytes each; each covers all text before it too. `key`: what
-    else must be equal for two prompts to share a prefix (the model, its cache salt)."""
+    """Returns the hashes of the text's whole blocks, HASH bytes each. Each also covers all text before its block.
+    `key`: values that must also be equal for two prompts to share a prefix (the model, the cache salt)."""
     hashed = hashlib.blake2b("\0".join(key).encode("utf-8", "surrogatepass"), digest_size=HASH).digest()
     out = []
     for begin in range(0, min(len(text), block * MOST_BLOCKS) - block + 1, block):
@@ -77,9 +77,9 @@ class PrefixPolicy(Generic[_Replica]):
 
     A replica's load is the number of requests sent to it that have not ended. It is overloaded if its load is
     more than `slack_share` times the least load plus `slack`. Among the others, the replica with the longest
-    matching prefix gets the request; without a match, the least loaded one; among equals, the one that has
-    received the fewest requests so far. `blocks` blocks are remembered per replica; the least recently requested
-    are forgotten first. If `prefix` is false, only loads decide.
+    matching prefix gets the request. Without a match, the least loaded one does. Among equals, the one that has
+    received the fewest requests so far does. `blocks` blocks are stored per replica, and the least recently
+    requested ones are dropped first. If `prefix` is false, only loads decide.
     """
 
     def __init__(self, slack_share: float = 1.25, slack: float = 4, blocks: int = 32768, prefix: bool = True) -> None:
@@ -95,7 +95,7 @@ class PrefixPolicy(Generic[_Replica]):
         return self._loads[replica]
 
     def matching(self, replica: _Replica, blocks: bytes) -> int:
-        """The number of leading blocks that the replica has received."""
+        """Returns the number of leading blocks that the replica has received."""
         known = self._known.get(replica)
         if not known:
             return 0
@@ -107,7 +107,7 @@ class PrefixPolicy(Generic[_Replica]):
         return count
 
     def order(self, replicas: Sequence[_Replica], blocks: bytes) -> List[_Replica]:
-        """All replicas, the preferred one first: the others are for when it has no capacity."""
+        """Returns all replicas, the preferred one first. The others are used if it has no capacity."""
         if not replicas:
             return []
 
@@ -125,8 +125,8 @@ class PrefixPolicy(Generic[_Replica]):
         return found
 
     def chosen(self, request: str, replica: _Replica) -> None:
-        """The request is on its way to the replica: from now on it counts there, and no
-        longer where it counted before."""
+        """Called when the request is on its way to the replica. It counts for this replica from now
+        on, and no longer for the one where it counted before."""
         before = self._under_way.get(request)
         if before == replica:
             return
@@ -136,7 +136,7 @@ class PrefixPolicy(Generic[_Replica]):
         self._loads[replica] += 1
 
     def sent(self, request: str, replica: _Replica, blocks: bytes) -> None:
-        """The replica has accepted the request, and its cache has the blocks."""
+        """Called when the replica has accepted the request, so that its cache has the blocks."""
         self.chosen(request, replica)
         self._sent[replica] += 1
         if not self.prefix:
@@ -150,7 +150,7 @@ class PrefixPolicy(Generic[_Replica]):
             known.popitem(last=False)
 
     def ended(self, request: str, replica: _Replica) -> None:
-        """Ends the request, whatever its outcome. A request that has moved to another replica is not affected."""
+        """Called when the request has ended, whatever its outcome. Ignored if it has moved to another replica."""
         if self._under_way.get(request) == replica:
             del self._under_way[request]
             self._loads[replica] -= 1

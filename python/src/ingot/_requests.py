@@ -72,7 +72,7 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True)
 class LogitsRow:
-    """A row of logits before an id is drawn from it; valid only during the call of the hook."""
+    """A row of logits before an id is drawn from it. It is valid only during the call of the hook."""
 
     choice: int
     ids: List[int]  # new ids so far
@@ -81,7 +81,7 @@ class LogitsRow:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Counts since the engine was opened; every choice counts as a request."""
+    """Counts since the engine was opened. Every choice counts as a request."""
 
     running: int
     waiting: int
@@ -184,7 +184,7 @@ def build(
     variables: Optional[Mapping[str, Any]],
     options: Mapping[str, Any],
 ) -> "tuple[_abi.Request, List[Any]]":
-    """A request, and the objects that must live as long as it is read."""
+    """Returns a request, and the objects that must live as long as it is read."""
     unknown = set(options) - set(Options.__annotations__)
     if unknown:
         raise unknown_names("options", unknown, Options.__annotations__)
@@ -249,7 +249,7 @@ def _set_grammar(request: _abi.Request, options: Mapping[str, Any]) -> None:
 
 
 def read_piece(library: ctypes.CDLL, output: _abi.Output) -> Piece:
-    """Reads an output; raises its error, if it has one."""
+    """Reads an output. Raises its error if it has one."""
     if output.error:
         raise read_error(library, output.error)
     width = output.logprobs_per_id
@@ -287,7 +287,7 @@ def read_row(row: _abi.LogitsRow) -> LogitsRow:
 
 
 def fields_of(structure: ctypes.Structure, into: Any) -> Dict[str, Any]:
-    """The values of those fields of the structure that the data class has; texts are decoded."""
+    """Returns the values of the structure's fields that the data class also has. Texts are decoded."""
     values = {}
     for field in dataclasses.fields(into):
         value = getattr(structure, field.name, None)

@@ -1,4 +1,5 @@
-"""Engines stored elsewhere: fetched once per machine, verified by hash, kept where `ingot run` caches engines.
+"""Fetches engines that are stored elsewhere, once per machine. They are verified by hash and kept in the cache of
+`ingot run`.
 
 fsspec supports S3, GCS, Azure, HTTP and others. It is imported only when an address needs it.
 """
@@ -21,7 +22,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def engine_path(engine: str, sha256: Optional[str] = None, cache: Optional[str] = None) -> pathlib.Path:
-    """The engine's path on this machine.
+    """Returns the engine's path on this machine.
 
     `engine` is a path; an address that fsspec supports ("s3://models/m.ingot"); "sha256:…", an
     engine that was fetched before; or "cache:NAME-KEY", one that this machine compiled.
@@ -111,7 +112,7 @@ def _fetched(address: str, sha256: Optional[str], cache: Optional[str]) -> pathl
 
 
 def _hash_beside(address: str) -> str:
-    """The hash that `sha256sum` wrote into ADDRESS.sha256."""
+    """Returns the hash that `sha256sum` wrote into ADDRESS.sha256."""
     import fsspec
 
     try:

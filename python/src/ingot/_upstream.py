@@ -1,8 +1,8 @@
 """A replica's upstream: `ingot serve` as a child process, or the same server inside the replica's own process.
 
-No Ray here: ingot.ray's replicas use it. Both take the options of `ingot serve` and
-answer HTTP requests with a head and pieces of a body. The bytes are the server's own, so
-an answer through Ray is equal to that of `ingot serve`.
+This module does not import Ray. ingot.ray's replicas use it. Both upstreams take the options of
+`ingot serve` and answer HTTP requests with a head and pieces of a body. The bytes are the server's
+own, so an answer through Ray is equal to that of `ingot serve`.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
 
 class UpstreamGone(Exception):
-    """The server has ended or is ending; another one may answer."""
+    """Raised if the server has ended or is ending. Another server may answer."""
 
 
 def command_options(options: Mapping[str, Any]) -> List[str]:
@@ -181,7 +181,7 @@ class ServeProcess:
 
 
 def _error_of(code: int, output: str) -> IngotError:
-    """The error from the three lines in which `ingot` reports why it does not start."""
+    """Returns the error, read from the three lines in which `ingot` reports why it does not start."""
     found = re.search(r"error\[(E\d{4})\]: (.*)\n((?:  .*\n?)*)", output)
     if not found:
         return IngotError(code if code > 0 else 70, "E0569", "ingot serve does not start", output[-1000:] or f"exit code {code}", "start it by hand")
@@ -198,7 +198,7 @@ def open_upstream(kind: str, engine: pathlib.Path, name: str, alias: str, option
 
 
 def replica_figures(metrics: str) -> Dict[str, float]:
-    """The figures that autoscaling uses, read from a server's metrics."""
+    """Returns the figures that autoscaling uses, read from a server's metrics."""
     out = {"running": 0.0, "waiting": 0.0, "kv": 0.0}
     names = {"vllm:num_requests_running": "running", "vllm:num_requests_waiting": "waiting", "vllm:kv_cache_usage_perc": "kv"}
     for line in metrics.splitlines():

@@ -76,7 +76,7 @@ function Messages({ openSettings }: { openSettings: () => void }) {
   const [away, setAway] = useState(false)
   const { current, answering, failure } = chat
   const top = useRef(0)
-  // The event comes late: an answer may have grown since. Only scrolling up means that the user wants to stay there.
+  // The event comes late, and an answer may have grown since then. Only scrolling up shows that the user wants to stay.
   const onScroll = () => {
     const box = list.current!
     if (box.scrollHeight - box.scrollTop - box.clientHeight < 60) follows.current = true

@@ -9,7 +9,8 @@ export function Composer() {
   const [files, setFiles] = useState<Attachment[]>([])
   const area = useRef<HTMLTextAreaElement>(null)
   const chooser = useRef<HTMLInputElement>(null)
-  // As high as its text, up to the style sheet's limit. Its height includes the borders; scrollHeight does not.
+  // Make the field as high as its text, up to the style sheet's limit. Its height includes the borders, but
+  // scrollHeight does not.
   const fit = () => {
     const box = area.current!
     box.style.height = 'auto'
@@ -20,7 +21,7 @@ export function Composer() {
     addEventListener('resize', fit)
     return () => removeEventListener('resize', fit)
   }, [])
-  // Not on touch screens, where focus would open a keyboard over half the screen.
+  // Do not set the focus on touch screens, where it would open a keyboard over half the screen.
   useEffect(() => {
     if (matchMedia('(hover: hover)').matches) area.current?.focus()
   }, [])

@@ -4,7 +4,7 @@ import { chat } from './chat'
 
 type Props = { failure: Failure; ofModels: boolean; openSettings: () => void }
 
-/** What went wrong, why, and a button that does something about it. */
+/** Shows what went wrong, why, and a button that may help. */
 export function FailureNote({ failure, ofModels, openSettings }: Props) {
   const again = () => (ofModels ? void chat.loadModels() : chat.again())
   return (

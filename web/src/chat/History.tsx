@@ -3,7 +3,7 @@ import { Icon } from '../look/Icon'
 import { chat } from './chat'
 import type { Conversation } from './conversation'
 
-/** Whether the conversation contains every word of `sought`. */
+/** Returns whether the conversation contains every word of `sought`. */
 function holds(conversation: Conversation, sought: string): boolean {
   const words = sought.toLowerCase().split(/\s+/).filter(Boolean)
   if (!words.length) return true

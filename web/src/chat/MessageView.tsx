@@ -44,7 +44,7 @@ export function MessageView({ message, version, last, leftOut, border, streaming
   )
 }
 
-/** ‹ 2/3 › */
+/** Shows the number of a version between arrows: ‹ 2/3 › */
 function Versions({ id, version: { number, of }, busy }: { id: string; version: { number: number; of: number }; busy: boolean }) {
   return (
     <span class="versions" role="group" aria-label={`Version ${number} of ${of}`}>
@@ -107,7 +107,7 @@ function Call({ call }: { call: ToolCall }) {
   )
 }
 
-/** The page runs no tools: the user enters what they returned. */
+/** Lets the user enter the results of tool calls, since the page runs no tools. */
 function ToolResults({ calls }: { calls: ToolCall[] }) {
   const [results, setResults] = useState(calls.map(() => ''))
   return (

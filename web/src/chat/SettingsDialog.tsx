@@ -11,7 +11,7 @@ export function SettingsDialog({ close }: { close: () => void }) {
   const [key, setKey] = useState(readKey)
   useLayoutEffect(() => dialog.current!.showModal(), [])
 
-  // Saved while the user types: there is no button to forget.
+  // Settings are saved while the user types, so that no button can be forgotten.
   const change = (more: Partial<typeof settings>) => chat.setSettings({ ...chat.settings, ...more })
   const changeNumber = (name: NumberName, input: HTMLInputElement) => {
     if (!input.validity.valid) return

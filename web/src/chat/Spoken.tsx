@@ -1,7 +1,7 @@
 import { chat } from './chat'
 import { sentences } from './speech'
 
-/** The answer in progress, for screen readers. It stays after its end: text that is removed too soon is not read. */
+/** The answer in progress, for screen readers. It stays after its end, since text that is removed at once is not read. */
 export function Spoken() {
   const { heard, current } = chat
   const message = heard && heard.conversation === current.id ? current.messages.find(one => one.id === heard.message) : undefined

@@ -62,7 +62,7 @@ export function FirstTokenChart({ rates }: { rates: Rate[] }) {
         <svg viewBox="0 0 1000 100" preserveAspectRatio="none" role="img" aria-label={words}>
           {seen.map(rate => {
             const x = (1000 * (1 - (now - rate.clock) / width)).toFixed(1)
-            // A line of length zero: its round caps form a dot, however the picture is stretched.
+            // The round caps of a line of length zero form a dot, however the picture is stretched.
             return <path d={`M${x},${(100 * (1 - rate.ttft / most)).toFixed(1)}h0`} />
           })}
         </svg>

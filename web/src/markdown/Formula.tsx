@@ -1,5 +1,5 @@
-// A formula, converted by KaTeX to MathML, which the browser renders itself, so no styles or fonts are needed. KaTeX is
-// loaded with the first formula. Until then, and if the text is not a valid formula, its source is shown.
+// KaTeX converts a formula to MathML, which the browser renders, so no styles or fonts are needed. KaTeX is loaded with
+// the first formula. Until then, and if the text is not a valid formula, the source is shown.
 import { useEffect, useRef } from 'preact/hooks'
 
 const MOST = 5000 // characters
@@ -15,7 +15,7 @@ export function Formula({ raw, tex, block }: { raw: string; tex: string; block: 
       const katex = (await loaded).default
       if (gone || !place.current) return
       const made = document.createElement('span') // if rendering fails, the source stays
-      // No links, no pictures, no macros that expand without limit.
+      // These options allow no links, no pictures, and no macros that expand without limit.
       katex.render(tex, made, { output: 'mathml', displayMode: block, throwOnError: true, strict: false, trust: false, maxExpand: 200, maxSize: 20 })
       place.current.replaceChildren(made)
     }

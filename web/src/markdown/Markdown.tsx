@@ -2,10 +2,10 @@
 //
 //   text -- marked's lexer --> tokens -- here --> elements, made one by one
 //
-// A model's output cannot be trusted, because it may repeat its input. No innerHTML is used, so nothing
-// has to be sanitised: HTML in an answer is text, an image becomes a link to it (pages make no outside
-// requests), and only links to http, https or mailto become links. Existing elements are kept while an
-// answer grows, so that a selection survives.
+// A model's output cannot be trusted, because it may repeat its input. No innerHTML is used, so no output has to
+// be sanitised. HTML in an answer is text. An image becomes a link to it, because pages make no outside requests.
+// Only links to http, https or mailto become links. Existing elements are kept while an answer grows, so that a
+// selection survives.
 import './markdown.css'
 import { Component, type ComponentChild } from 'preact'
 import { Marked, type Token, type Tokens } from 'marked'
@@ -136,7 +136,7 @@ function lex(text: string): Token[] | null {
   try {
     return marked.lexer(text)
   } catch {
-    return null // nested too deeply for the stack
+    return null // the text is nested too deeply for the stack
   }
 }
 

@@ -1,4 +1,4 @@
-"""Engines behind Ray Serve: OpenAI's routes in front, autoscaling replicas, prefix-aware routing.
+"""Serves engines with Ray Serve: OpenAI's routes, autoscaling replicas, and prefix-aware routing.
 
     serve run ingot.ray:build_app engines=smollm2.ingot
     ray.serve.run(ingot.ray.build_app({"small": "smollm2.ingot", "large": {"engine": "s3://models/large.ingot", "replicas": 2}}))

@@ -50,7 +50,7 @@ def whole(error: ApiError, path: str) -> Answer:
 
 
 def last_event(error: ApiError, path: str, events: int) -> bytes:
-    """The event that ends a stream which broke off after `events` events."""
+    """Returns the event that ends a stream which broke off after `events` events."""
     dialect = dialect_of(path)
     if dialect == "ollama":
         return (error_text(error, dialect) + "\n").encode()

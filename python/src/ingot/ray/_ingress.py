@@ -1,8 +1,8 @@
 """The ingress: finds the model and a replica for each request, and passes the replica's bytes to the client.
 
-A request whose replica is lost before the answer began is sent to another. An answer begins with its first event
-that carries content (not a chat's role or a message's start), or when it has waited so long that the engine's
-server sends a ping. An answer that had begun ends with an error as its last event.
+A request whose replica is lost before the answer began is sent to another replica. An answer begins with its first
+event that carries content (not a chat's role or a message's start), or when it has waited so long that the engine's
+server sends a ping. If the replica is lost after the answer began, the answer ends with an error as its last event.
 """
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ def _once(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def opening_events(path: str, body: Mapping[str, Any]) -> int:
-    """The number of events that are sent before the engine has done anything."""
+    """Returns the number of events that are sent before the engine has done anything."""
     if path.endswith("/chat/completions"):
         count = body.get("n")
         return count if isinstance(count, int) and count > 0 else 1
@@ -77,7 +77,7 @@ class Ingress:
                 raise ValueError(f"{settings['api_key_file']} has no keys: write one a line")
 
     def refusal(self, method: str, path: str, headers: Mapping[str, str]) -> Optional[ApiError]:
-        """The error with which `ingot serve` refuses a request before it looks at the route; None if it does not."""
+        """Returns the error with which `ingot serve` refuses a request whatever its route; None if it does not."""
         if self._keys and path not in _OPEN:
             given = headers.get("authorization", "")
             key = given[7:] if given[:7].lower() == "bearer " else headers.get("x-api-key", "")
@@ -96,8 +96,8 @@ class Ingress:
         return ApiError(413, f"the body is longer than {_MOST_BODY} bytes", "invalid_request_error", "", "request_too_large")
 
     def model_of(self, path: str, body: Mapping[str, Any]) -> "Dict[str, Any] | ApiError":
-        """Chooses the model as `ingot serve` with several models does: by name, by its
-        file's name, and without one the first."""
+        """Chooses the model as `ingot serve` with several models does: by its name or its file's name.
+        Without a name, chooses the first model."""
         name = body.get("model")
         if path.startswith("/api/") and "model" not in body:
             name = body.get("name")
@@ -178,14 +178,14 @@ class Ingress:
                 response.cancel()
 
     async def _taken(self, response: Any) -> None:
-        """Waits until a replica has the request; may wait forever if there is none."""
+        """Waits until a replica has the request. May wait forever if there is no replica."""
         future = getattr(response, "_replica_result_future", None)
         if future is not None:
             waited = future if asyncio.isfuture(future) else asyncio.wrap_future(future)
             await asyncio.wait_for(asyncio.shield(waited), self._settings["wait_for_replica"])
 
     async def _rest(self, model: str, path: str, response: Any, data: bytes) -> AsyncIterator[bytes]:
-        """The rest of a stream that has begun."""
+        """Yields the rest of a stream that has begun."""
         events, ended, last = 0, False, data
         try:
             while True:
@@ -206,7 +206,7 @@ class Ingress:
                 response.cancel()
 
     async def listed(self, path: str, target: str, headers: Headers) -> "Tuple[int, Headers, Any]":
-        """The models of all lists, joined."""
+        """Returns the joined lists of models of all servers."""
         answers = await asyncio.gather(
             *(self._attempt(model["name"], path, 0, ("GET", target, [h for h in headers if h[0] not in _NOT_SENT], b""), b"")
               for model in self._models),
@@ -225,7 +225,7 @@ class Ingress:
         return 200, whole[0][1], json.dumps(out, separators=(",", ":"), ensure_ascii=False).encode()
 
     async def metrics(self) -> "Tuple[int, Headers, Any]":
-        """The metrics of all replicas of all models."""
+        """Returns the metrics of all replicas of all models."""
         pages = await asyncio.gather(
             *(handle.broadcast("named_metrics").results_async(timeout_s=10, return_exceptions=True) for handle in self._handles.values()),
             return_exceptions=True,

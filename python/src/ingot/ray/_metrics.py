@@ -1,4 +1,4 @@
-"""Merges the metrics of many replicas into one page: each sample gets a replica label."""
+"""Merges the metrics of many replicas into one page, in which each sample has a replica label."""
 from __future__ import annotations
 
 from typing import Dict, List, Tuple

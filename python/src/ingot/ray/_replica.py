@@ -33,7 +33,7 @@ class EngineReplica:
         await self._upstream.start()
 
     async def answer(self, method: str, target: str, headers: Headers, body: bytes, blocks: bytes = b"") -> AsyncIterator[Any]:
-        """`blocks` are for the router, which reads the call's arguments."""
+        """Answers a request. `blocks` are for the router, which reads the call's arguments."""
         if (failure := self._upstream.failure()) is not None:
             raise UpstreamGone(failure)
         pieces = self._upstream.answer(method, target, headers, body)
@@ -70,7 +70,7 @@ class EngineReplica:
         return replica_figures(await self.metrics())
 
     async def check_health(self) -> None:
-        """Ray starts another replica if this raises three times in a row."""
+        """Raises if the server does not answer. Ray starts another replica if this happens three times in a row."""
         if (failure := self._upstream.failure()) is not None:
             raise UpstreamGone(failure)
         try:

@@ -1,7 +1,7 @@
 """Sends requests to the replica that has their prefix: Ray's request router interface over ingot._prefixes' policy.
 
-Each process that sends requests (each replica of the ingress) has a router of its own, which knows only what it
-sent itself. Ray pickles this module with an application's configuration, so it is small and imports the rest.
+Each process that sends requests (each replica of the ingress) has its own router, which knows only the requests that
+it has sent. Ray pickles this module with an application's configuration, so it is small and imports the rest.
 """
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class PrefixRouter(RequestRouter):
 
     @staticmethod
     def _blocks(pending_request: Optional[PendingRequest]) -> bytes:
-        """The last argument of EngineReplica.answer."""
+        """Returns the last argument of EngineReplica.answer."""
         blocks = pending_request.kwargs.get("blocks", b"") if pending_request is not None else b""
         return blocks if isinstance(blocks, bytes) else b""
 
     def _give_up_cancelled(self) -> None:
-        """Drops requests whose client left before they were sent: Ray does not report their end."""
+        """Drops requests whose client left before they were sent, because Ray does not report their end."""
         for request, pending in list(self._choices.items()):
             if pending.future.cancelled():
                 del self._choices[request]

@@ -7,7 +7,7 @@ from ray.serve.config import AutoscalingContext
 
 
 def desired_replicas(now: int, requests: float, target_requests: float, kv: "list[float]", target_kv: float) -> float:
-    """The number of replicas that brings both the requests per replica and the mean use of
+    """Returns the number of replicas that brings both the requests per replica and the mean use of
     KV pages down to their targets."""
     by_requests = requests / target_requests
     by_kv = now * (sum(kv) / len(kv)) / target_kv if kv else 0.0

@@ -85,7 +85,7 @@ def _made(kind: Any, where: str, given: Mapping[str, Any]) -> Any:
 
 
 def alias_of(engine: str) -> str:
-    """A model's alternative name: its file's name without the extension."""
+    """Returns a model's alternative name, which is its file's name without the extension."""
     return pathlib.PurePosixPath(engine.split("://", 1)[-1].rstrip("/")).stem.replace(":", "-")
 
 
