@@ -71,7 +71,7 @@ struct ConvCase {
     }
   }
 
-  /// Returns counts and spans. The caller places the lists.
+  /// Returns the batch without its lists, which the caller adds.
   BatchView batch() const {
     BatchView batch{};
     batch.tokens = tokens;

@@ -9,10 +9,10 @@
 
 namespace ingot::test {
 
-/// Returns the cache in the folder that INGOT_DEV_CACHE names (`dev test` sets it), else in the temporary folder;
-/// null if neither can be written. Compiling a program for a GPU takes clang a second, a kernel for
-/// a CPU takes LLVM a tenth of a second, and most are the same in every run and in several tests.
-/// `generator` is passed to CachedCode.
+/// Returns the cache in the folder that INGOT_DEV_CACHE names (`dev test` sets it), else in the temporary folder.
+/// Returns null if neither can be written. Clang takes a second to compile a program for a GPU, and LLVM takes a tenth
+/// of a second for a CPU kernel. Most programs and kernels are the same in every run and in several tests. `generator`
+/// is passed to CachedCode.
 inline ObjectCache *testCode(const std::string &generator = "") {
   static auto files = [] {
     const char *folder = std::getenv("INGOT_DEV_CACHE");

@@ -1,5 +1,5 @@
-// Properties of every kernel of every generator: no calls except to intrinsics that are instructions, nothing that LLVM
-// may contract or reassociate, no sum in an unspecified order.
+// Tests properties of every kernel of every generator. It calls nothing except intrinsics that are instructions, LLVM
+// may contract or reassociate nothing, and no sum has an unspecified order.
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // DEFINE: %{model} = llama-gguf-mixed/model.gguf
 // DEFINE: %{options} =

@@ -1,15 +1,15 @@
-// kernel.attention over bf16 pages with a window of 9, heads of 26: the same vectors of 16 at both levels, so that
-// the sums are the same numbers; AVX2 takes fewer rows at a time.
+// Tests kernel.attention over bf16 pages with a window of 9 and heads of 26. Both levels use the same vectors of 16, so
+// that the sums are the same numbers. AVX2 takes fewer rows at a time.
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/gemma3-layer-types --kv bf16 --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s
 
 // CHECK-LABEL: define void @attention_0(
-// The queries to scratch, the last 10 of 26 masked; the first maximum is finite: inf - inf would be a NaN.
+// The queries go to scratch, with the last 10 of 26 masked. The first maximum is finite, since inf - inf would be NaN.
 // CHECK:         call <16 x float> @llvm.masked.load.v16f32.p0({{.*}}i1 true, i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>
 // CHECK:         store float 0xC6293E5940000000
 
-// q . K: bf16 widened by shift and mask, one fma chain per lane in order of d; the next block is prefetched meanwhile.
+// For q . K, shift and mask widen bf16. Each lane is one fma chain in order of d; the next block is prefetched.
 // CHECK:         call void @llvm.prefetch
 // CHECK:         [[WORDS:%.+]] = load <16 x i32>
 // CHECK-NEXT:    shl <16 x i32> [[WORDS]], splat (i32 16)
@@ -31,7 +31,7 @@
 // CHECK:         shl <16 x i32> {{%.+}}, splat (i32 23)
 // CHECK:         fcmp olt <16 x float> [[LESS]], splat (float -1.260000e+02)
 
-// At the end one division by the sum of the lanes, added as a tree.
+// At the end there is one division by the sum of the lanes, which are added as a tree.
 // CHECK:         fadd <8 x float>
 // CHECK:         fadd <4 x float>
 // CHECK:         fadd <2 x float>

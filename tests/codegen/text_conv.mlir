@@ -1,5 +1,6 @@
-// kernel.causal_conv: products and sums one by one, the oldest row first; weights of four taps, then the bias; channels
-// beyond the last (the third vector has 10 of 16) are not read from weights, biases or slots, nor written to a slot.
+// Tests kernel.causal_conv. It multiplies and adds one by one, the oldest row first: weights of four taps, then the
+// bias. Channels beyond the last (the third vector has 10 of 16) are not read from weights, biases or slots, nor
+// written to a slot.
 // DEFINE: %{level} = avx512
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/lfm2-biases-untied --emit llvm --target cpu:%{level}
 // RUN: %{llvm} | FileCheck %s

@@ -1,4 +1,4 @@
-// kernel.gather: one row from the panels: codes are read as words, and every operation is rounded separately (no fma).
+// Tests kernel.gather, which reads one row from the panels. It reads words of codes and rounds each op (no fma).
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // DEFINE: %{level} = avx512
 // DEFINE: %{codes} = ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:%{level}
@@ -26,7 +26,7 @@
 // Q6K-NOT:      llvm.fma
 // Q6K-LABEL: define void @norm_0(
 
-// bf16, 36 wide: the padding up to 64 first, then eight values per iteration by only a shift, and the last 4.
+// For bf16, 36 wide, the padding up to 64 comes first, then eight values per iteration by a shift, and the last 4.
 // BF16-LABEL: define void @embed_0(
 // BF16:         store <16 x float> zeroinitializer
 // BF16:         store <16 x float> zeroinitializer

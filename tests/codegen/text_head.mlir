@@ -1,25 +1,25 @@
-// The head: rows of two int8 planes (q8x2), the second for the remainder of the first; the dots of a group are one
-// integer.
+// Tests the head. Rows have two int8 planes (q8x2), and the second holds the remainder of the first. The dots of a
+// group are one integer.
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/llama-gguf-mixed/model.gguf --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
 
-// Rows of logits only: read where rowTokens says.
+// Only rows of logits are computed. rowTokens gives the rows to read.
 // CHECK-LABEL: define void @select_norm_0(
 // CHECK:         [[TOKEN:%.+]] = load i32
 // CHECK-NEXT:    sext i32 [[TOKEN]] to i64
-// The second plane: x - q * scale as one fma of the codes with the negated scale.
+// The second plane is x - q * scale, computed as one fma of the codes with the negated scale.
 // CHECK:         fdiv float {{%.+}}, 1.270000e+02
 // AVX512:        [[CODES:%.+]] = sitofp <16 x i32> {{%.+}} to <16 x float>
 // AVX512-NEXT:   call <16 x float> @llvm.fma.v16f32(
 // AVX2:          [[CODES:%.+]] = sitofp <8 x i32> {{%.+}} to <8 x float>
 // AVX2-NEXT:     call <8 x float> @llvm.fma.v8f32(
-// The second plane has 1/256 of the first one's step, without another division.
+// The second plane's step is 1/256 of the first one's, so it needs no other division.
 // CHECK-NOT:     fdiv
 // CHECK:         fmul float {{%.+}}, 3.906250e-03
 // CHECK:         ret void
 
-// Q5_K, 97 rows: 4 bits and the fifth; the minimums are a second fma on the group's scaled sum.
+// Q5_K with 97 rows has 4 bits and the fifth. The minimums are a second fma on the group's scaled sum.
 // CHECK-LABEL: define void @linear_0(
 // CHECK:         call void @llvm.prefetch
 // AVX512:        and <64 x i8> {{%.+}}, splat (i8 15)

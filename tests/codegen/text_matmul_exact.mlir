@@ -1,5 +1,5 @@
-// --precision exact, Q4_K: each weight is (d * s) * q - (dmin * t), a rounding per operation, then one fma chain per
-// output in order of k. Rows are f32, nothing is an integer dot.
+// Tests --precision exact with Q4_K. Each weight is (d * s) * q - (dmin * t) with one rounding per operation, then one
+// fma chain per output runs in order of k. Rows are f32, and there is no integer dot.
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/llama-gguf-mixed/model.gguf --precision exact --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s '-D$N=16'
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s '-D$N=8'

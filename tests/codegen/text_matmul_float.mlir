@@ -1,5 +1,5 @@
-// Float weights as bf16: at avx512 the rows are rounded once and vdpbf16ps takes two k at a time, at avx2 they stay f32
-// and each k is one fma. In exact precision weights stay as they are stored and rows f32.
+// Tests float weights as bf16. At avx512 the rows are rounded once and vdpbf16ps takes two k at a time. At avx2 they
+// stay f32 and each k is one fma. In exact precision, weights keep their stored type and rows are f32.
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // DEFINE: %{llvm} = ingot compile %{tiny}/mistral-window --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefix=AVX512

@@ -1,5 +1,5 @@
-// fp8 weights at both levels: a sign extension, a shift and a mask turn a code into an f16, which F16C widens; the
-// scale with its factor 2^8 is applied once per 128 k; one chain of fma in order of k.
+// Tests fp8 weights at both levels. A sign extension, a shift and a mask turn a code into an f16, which F16C widens.
+// The scale with its factor 2^8 is applied once per 128 k. One chain of fma runs in order of k.
 // DEFINE: %{fp8} = ingot compile %S/../checkpoints/tiny/mistral-window --quantize fp8 --emit llvm
 // RUN: %{fp8} --target cpu:avx512 | FileCheck %s --check-prefix=AVX512
 // RUN: %{fp8} --target cpu:avx2 | FileCheck %s --check-prefix=AVX2

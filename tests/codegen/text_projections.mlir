@@ -1,5 +1,5 @@
-// Projections of quantised weights as LLVM IR after optimisation: integer dots of a group, one explicit fma per
-// group, weights prefetched.
+// Tests projections of quantised weights as LLVM IR after optimisation. A group has integer dots and one explicit fma,
+// and weights are prefetched.
 // DEFINE: %{llvm} = ingot compile %S/../checkpoints/tiny/llama-gguf-mixed/model.gguf --emit llvm
 // RUN: %{llvm} --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: %{llvm} --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2

@@ -1,4 +1,4 @@
-// kernel.rope_append: head norm, rotation and the cache, one rounding per operation: no fma anywhere.
+// Tests kernel.rope_append: head norm, rotation and the cache. Each operation rounds once, so there is no fma.
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // DEFINE: %{level} = avx512
 // DEFINE: %{interleaved} = ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:%{level}
@@ -9,8 +9,8 @@
 // RUN: %{interleaved} | FileCheck %s --check-prefix=PAIRS
 // RUN: %{halves} | FileCheck %s --check-prefix=HALVES
 
-// Neighbours (2i, 2i+1), heads of 24: the second vector has 8 values. The neighbour comes from a shuffle; the minus
-// sign of a' is in the sine.
+// Neighbours are (2i, 2i+1) in heads of 24, so the second vector has 8 values. The neighbour comes from a shuffle. The
+// minus sign of a' is in the sine.
 // PAIRS-LABEL: define void @rope_append_0(
 // PAIRS-NOT:     llvm.fma
 // PAIRS:         call <16 x float> @llvm.masked.load.v16f32.p0({{.*}}i1 true, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false, i1 false>
@@ -22,14 +22,14 @@
 // PAIRS-NOT:     llvm.fma
 // PAIRS:         call void @llvm.masked.store.v16f32.p0
 
-// Into the cache as f16: what f16 cannot hold becomes its largest value, never an infinity.
+// Values go into the cache as f16. A value that f16 cannot hold becomes the largest f16, never an infinity.
 // PAIRS:         fcmp ogt <16 x float> {{%.+}}, splat (float 6.550400e+04)
 // PAIRS:         fcmp olt <16 x float> {{%.+}}, splat (float -6.550400e+04)
 // PAIRS:         fptrunc <16 x float> {{%.+}} to <16 x half>
 // PAIRS-NOT:     llvm.fma
 // PAIRS-LABEL: define void @attention_0(
 
-// Head norm with 1 added to the weight; halves (i, i + 13) that are not aligned to vectors go through scratch.
+// The head norm adds 1 to the weight. Halves (i, i + 13) that are not aligned to vectors go through scratch.
 // HALVES-LABEL: define void @rope_append_0(
 // HALVES-NOT:    llvm.fma
 // HALVES:        call float @llvm.sqrt.f32
@@ -46,7 +46,7 @@
 // HALVES-NEXT:   fadd <16 x float> [[BC]], [[AS]]
 // HALVES:        call void @llvm.masked.store.v16f32.p0
 
-// bf16: rounded to nearest even with integer operations; NaN stays NaN.
+// Integer operations round to the nearest even bf16. NaN stays NaN.
 // HALVES:        [[BITS:%.+]] = bitcast <16 x float> [[V:%.+]] to <16 x i32>
 // HALVES-NEXT:   [[UPPER:%.+]] = lshr <16 x i32> [[BITS]], splat (i32 16)
 // HALVES-NEXT:   and <16 x i32> [[UPPER]], splat (i32 1)

@@ -1,12 +1,12 @@
-// kernel.rowwise: RMS norm of a row into int8 (256 wide), and one whose width no vector divides (36).
+// Tests kernel.rowwise: RMS norm of a row into int8 (256 wide), and of a row whose width no vector divides (36).
 // DEFINE: %{tiny} = %S/../checkpoints/tiny
 // RUN: ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:avx512 | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: ingot compile %{tiny}/llama-gguf-mixed/model.gguf --emit llvm --target cpu:avx2 | FileCheck %s --check-prefixes=CHECK,AVX2
 // RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx512 | FileCheck %s --check-prefix=TAIL
 // RUN: ingot compile %{tiny}/mistral-window --emit llvm --target cpu:avx2 | FileCheck %s --check-prefix=TAIL
 
-// Squares into 16 partial sums at both levels, product and sum rounded separately; then the tree; 1 / sqrt as two
-// operations.
+// Squares go into 16 partial sums at both levels, with product and sum rounded separately. Then comes the tree, and 1 /
+// sqrt as two operations.
 // CHECK-LABEL: define void @norm_0(
 // CHECK:         [[SUM:%.+]] = phi <16 x float>
 // CHECK:         [[X:%.+]] = load <16 x float>
@@ -18,7 +18,7 @@
 // CHECK:         [[ROOT:%.+]] = call float @llvm.sqrt.f32
 // CHECK-NEXT:    fdiv float 1.000000e+00, [[ROOT]]
 
-// (x * inverse) * weight, then the largest magnitude of 32 as integers, and 127 / it: 0 for a row of zeros.
+// Computes (x * inverse) * weight, then the largest of 32 magnitudes as integers, and 127 / it (0 if all are 0).
 // CHECK:         [[NORMED:%.+]] = fmul <16 x float>
 // CHECK:         fmul <16 x float> [[NORMED]],
 // AVX512:        call <16 x i32> @llvm.smax.v16i32
@@ -27,8 +27,8 @@
 // CHECK:         fdiv float [[MOST]], 1.270000e+02
 // CHECK:         select i1 {{.*}}, float [[FACTOR]], float 0.000000e+00
 
-// Rounded to nearest even (8: regardless of the thread's rounding mode, which AVX2 uses), sums of 16 by one
-// instruction.
+// Values are rounded to nearest even (8: regardless of the thread's rounding mode, which AVX2 uses). One instruction
+// sums 16 values.
 // AVX512-COUNT-2: call <16 x i32> @llvm.x86.avx512.mask.cvtps2dq.512({{.*}}, i16 -1, i32 8)
 // AVX2-COUNT-4:   call <8 x i32> @llvm.x86.avx.cvt.ps2dq.256
 // CHECK:         store <32 x i8>
@@ -36,7 +36,7 @@
 // CHECK-NOT:     llvm.fma
 // CHECK-LABEL: define void @projections_0(
 
-// The last 4 of 36: lanes beyond them are 0 in the sum and in the stored row.
+// The row ends with the last 4 of 36. Lanes beyond them are 0 in the sum and in the stored row.
 // TAIL-LABEL:  define void @norm_0(
 // TAIL:          [[ALL:%.+]] = fmul <16 x float>
 // TAIL:          [[ALL:%.+]] = fmul <16 x float>

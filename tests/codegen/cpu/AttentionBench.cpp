@@ -3,11 +3,10 @@
 //   attention-bench [--isa avx512] [--heads 32] [--kv-heads 8] [--head-dim 64] [--window 0]
 //                   [--tokens N]… [--depth N]… [--rounds 9] [--print ELEMENT]
 //
-// One thread. For each depth and number of tokens (the last ones of the context), it times KV
-// caches of f16, bf16 and int8. Calls alternate between the formats, so that load on the machine
-// affects all of them equally. Times are of the thread's CPU clock, best of many. GOPS counts 4
-// operations for each query head, element and visible position; GB/s counts the bytes of K and V
-// (with scales) below the context, or in the window.
+// The benchmark runs on one thread. For each depth and number of tokens (the last ones of the context), it times KV
+// caches of f16, bf16 and int8. Calls alternate between the formats, so that load on the machine affects all of them
+// equally. Each time is the best of many, on the thread's CPU clock. GOPS counts 4 operations for each query head,
+// element and visible position. GB/s counts the bytes of K and V (with scales) that the context, or the window, holds.
 //===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"

@@ -237,7 +237,7 @@ std::vector<double> definition(const Cache &cache, const float *q, int64_t s, in
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
   if (shape.sinks)
-    scores.push_back(sinkOf(head)); // belongs to no position: it has no value
+    scores.push_back(sinkOf(head)); // the sink has no position and no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &p : scores)
     sum += p = std::exp(p - most);
@@ -331,8 +331,8 @@ void checkRow(const Cache &cache, const std::vector<Buffer<float>> &queries,
 
 class AttentionInt8 : public testing::TestWithParam<Shape> {};
 
-/// Whole prompts, prompts in chunks, by themselves and batched, on one thread and on three: the
-/// bits equal the reference's at every level.
+/// Computes whole prompts and prompts in chunks, each alone and batched, on one thread and on three. The bits must
+/// equal the reference's at every level.
 TEST_P(AttentionInt8, EachBitInAnyBatch) {
   Shape shape = GetParam();
   Cache cache(shape, {150, 277, 16}, 3);

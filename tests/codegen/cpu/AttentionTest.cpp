@@ -131,8 +131,8 @@ private:
   float at(int64_t s, int64_t position, int64_t head, int64_t d, int64_t which) const {
     return numbers[s][((position * 2 + which) * shape.kvHeads + head) * shape.headDim + d];
   }
-  /// int4 (KvInt4.h): chooses codes whose values are exact. K is stored transformed; transforming
-  /// the stored values gives K itself.
+  /// Chooses int4 codes (KvInt4.h) whose values are exact. The cache stores K transformed. Transforming the stored
+  /// values gives K itself.
   void chooseCodes(std::mt19937 &random) {
     const int64_t n = shape.headDim;
     for (std::vector<float> &of : numbers) {
@@ -248,7 +248,7 @@ std::vector<double> reference(const Cache &cache, const float *q, int64_t sequen
     scores.push_back(shape.softcap ? shape.softcap * std::tanh(dot / shape.softcap) : dot);
   }
   if (shape.sinks)
-    scores.push_back(sinkOf(head)); // belongs to no position: it has no value
+    scores.push_back(sinkOf(head)); // the sink has no position and no value
   double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
   for (double &s : scores)
     sum += s = std::exp(s - most);

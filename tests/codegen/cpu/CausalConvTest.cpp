@@ -56,7 +56,7 @@ TEST(CausalConv, IsTheReferences) {
   }
 }
 
-/// A prompt in chunks, each of which continues from the snapshot that the previous one left.
+/// Runs a prompt in chunks. Each chunk continues from the snapshot that the previous one left.
 TEST(CausalConv, WhereAStepBeginsChangesNoBit) {
   ConvCase whole(200, 3, true);
   whole.spans = {{0, 17, -1, 0, 1, 0}}, whole.writes = {{16, 2}};

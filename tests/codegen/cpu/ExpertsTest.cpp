@@ -1,6 +1,6 @@
 //===- ExpertsTest.cpp - Routing and projections of experts ------------------===//
 //
-// Choices of experts are checked against compiler/reference, sums bit for bit. Projections of
+// Choices of experts are checked against compiler/reference. Sums must equal its sums bit for bit. Projections of
 // experts must equal those of a single matrix bit for bit, whichever other rows an expert gets.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"

@@ -139,8 +139,8 @@ TEST_P(MatmulCandidates, AnyBatchAnyNumbers) {
   }
 }
 
-/// Cases where every candidate survives and where none does: rows whose logits rise, fall, are
-/// equal, or have one giant.
+/// Tests logits where every candidate survives and where none does: the rows' logits rise, fall, are equal, or contain
+/// one very large value.
 TEST_P(MatmulCandidates, AnyOrderOfLogits) {
   constexpr int64_t n = 640, k = 256;
   Heads heads(RandomWeight(GetParam(), n, k, 22));
@@ -192,7 +192,7 @@ TEST(MatmulCandidatesBound, IsReached) {
       // Each code of a rival contributes 127 to its logit; each code of the winner contributes 31 *
       // 125 / 256.
       const double worth = 2 * 31.0 * 125 / 256 * most;
-      for (int64_t panel = 3; panel < 32; panel += 4) { // those between earn credit
+      for (int64_t panel = 3; panel < 32; panel += 4) { // the panels between add only credit
         int64_t rival = panel * 32 + panel % 7;
         double part = worth * double(panel + 1) / 33 / 127;
         int code = std::min(int(part), full);
@@ -210,7 +210,7 @@ TEST(MatmulCandidatesBound, IsReached) {
     }
 }
 
-/// Cases outside the bound compute both planes: here an epilogue that reverses the order.
+/// An epilogue that reverses the order is outside the bound, so the kernel computes both planes.
 TEST(MatmulCandidatesBound, EpilogueOfItsOwn) {
   RandomWeight w(WeightFormat::Q8_0, 999, 160, 26);
   Heads heads(w, "%0 = arith.negf %acc : f32\nkernel.yield %0 : f32");

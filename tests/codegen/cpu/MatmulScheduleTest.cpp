@@ -42,8 +42,8 @@ std::string chosen(const std::string &text, const Isa &isa) {
   return out.substr(out.find("tiles"));
 }
 
-// Schedules that measured as the best or as good as any (docs/cpu.md). A change of the cost
-// model that alters these needs new measurements.
+// These schedules were the best in measurements, or as good as any (docs/cpu.md). A change of the cost model that
+// alters them needs new measurements.
 TEST(MatmulCost, ChoosesWhatWasMeasured) {
   for (const char *format : {"q4_0", "q4_1", "q5_0"}) {
     EXPECT_EQ(chosen(kernelText(format, 576, 576), kAvx512),
@@ -86,7 +86,7 @@ TEST(MatmulCost, CountsPipes) {
   EXPECT_LT(cost.coreSeconds, 1.25 * least);
   // Weights are read once per block of 120.
   EXPECT_DOUBLE_EQ(cost.memoryBytes, 4.0 * 1024 * 1024 * 18 / 32);
-  // Minimums cost one more instruction per ten.
+  // The minimums of q4_1 cost one more instruction for every ten.
   Problem minimums(kernelText("q4_1", 1024, 1024));
   double ratio = minimums.cost(minimums.schedule({6, 4, 2, 1}, 120, 16384), 480).coreSeconds /
                  cost.coreSeconds;
@@ -127,7 +127,7 @@ TEST(MatmulCost, NoCandidateSpills) {
         EXPECT_EQ(candidate.getTokenBlock() % candidate.getTokenTiles().front(), 0);
       }
     }
-  // With both at once, a tile still fits in sixteen registers.
+  // With two planes of q8x2 and the sub-scales of q6_k, a tile still fits in sixteen registers.
   Problem most(kernelText("q6_k", 512, 512, "q8x2"));
   EXPECT_EQ(matmulSchedule(most.op, kAvx2).getTokenTiles(), llvm::ArrayRef<int64_t>({3, 2, 1}));
   Problem problem(kernelText("q4_0", 512, 512)); // 2 x 8 sums and as many dots: measured to spill

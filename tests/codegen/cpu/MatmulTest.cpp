@@ -43,8 +43,8 @@ std::string formatName(const testing::TestParamInfo<int> &info) {
   return std::string(numericFormat(WeightFormat(info.param)).name);
 }
 
-/// Runs `tokens` tokens at once and each by itself, whole and partitioned among threads; all must
-/// give the same bits.
+/// Computes `tokens` tokens in one call and each token by itself, whole and partitioned among threads. All must give
+/// the same bits.
 Buffer<float> runEveryWay(const LoadedKernels &code, RandomWeight &w, char *x, int64_t xRowBytes,
                           int64_t tokens) {
   int64_t width = f32RowBytes(w.layout.n) / 4, panels = w.layout.panels;
@@ -317,8 +317,8 @@ float tileProduct(const RandomWeight &w, int64_t row, const float *x) {
   return sum;
 }
 
-/// Sums in tiles, on this machine if it has AMX, and emulated: fewer tokens than a tile of registers has, and all
-/// combinations of one and two such tiles.
+/// Tests sums in AMX tiles, on this machine if it has AMX, and emulated. The token counts include fewer tokens than one
+/// tile register holds, and all combinations of one and two such tiles.
 TEST(Matmul, AmxTiles) {
   const Isa written = emulated(kAmx);
   const int64_t n = 97, k = 96, width = f32RowBytes(n) / 4;
@@ -426,7 +426,7 @@ std::string pairKernel(const RandomWeight &w, const char *kind,
     })";
 }
 
-/// A format whose codes are read from panels, and one that unpacks two panels for several tokens.
+/// The formats are one whose codes are read from panels, and one that unpacks two panels for several tokens.
 class MatmulPair : public testing::TestWithParam<WeightFormat> {};
 
 TEST_P(MatmulPair, WithSilu) {

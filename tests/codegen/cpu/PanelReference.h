@@ -1,8 +1,8 @@
 //===- PanelReference.h - Matmuls in scalar C++, from the panel's bytes ----===//
 //
-// Written from WeightPlace.h and the text of NumericFormat.h and PanelLayout.h, independently of the
-// generators. Provides random panels, the codes and scales of a weight, rows of activations, and both kinds
-// of arithmetic.
+// This file was written from WeightPlace.h and the text of NumericFormat.h and PanelLayout.h, independently of the
+// generators. It provides random panels, the codes and scales of a weight, rows of activations, and both kinds of
+// arithmetic.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -157,8 +157,7 @@ inline float exactProduct(const RandomWeight &w, int64_t row, const float *x) {
   return acc;
 }
 
-/// The transform that K and q go through before they become int8 or int4 (KvInt8.h), without its
-/// factor.
+/// Applies the transform that K and q go through before they become int8 or int4 (KvInt8.h), without its factor.
 inline void transformHadamard(float *x, int64_t n) {
   for (int64_t step = 1; step < kvInt8Block(n); step *= 2)
     for (int64_t i = 0; i < n; ++i)

@@ -78,10 +78,10 @@ uint32_t rounded(float v, Element element) {
 }
 
 struct Problem {
-  int64_t heads, kvHeads, headDim, rotary; ///< rotary 0: no table
+  int64_t heads, kvHeads, headDim, rotary; ///< 0 if there is no table
   bool interleaved, norm;
   Element element;
-  bool own = false, centred = false; ///< norms: a weight per head; mean subtracted
+  bool own = false, centred = false; ///< of the norms: one weight per head; the mean is subtracted
 
   int64_t qNorms() const { return headDim * (own ? heads : 1); } ///< size of q's norm weight
   int64_t kNorms() const { return headDim * (own ? kvHeads : 1); }

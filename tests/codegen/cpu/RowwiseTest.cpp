@@ -98,8 +98,8 @@ TEST(Rowwise, AddAndNormInPlace) {
   }
 }
 
-/// Groups of zeros, groups of numbers too small to be scaled, numbers halfway between two codes,
-/// and random ones.
+/// The rows have groups of zeros, groups of numbers too small to be scaled, numbers halfway between two codes, and
+/// random numbers.
 TEST(Rowwise, TwoPlanes) {
   int64_t n = 160, count = 3;
   KernelModule module("kernel.func @k(%x: " + rows(n, "f32") + ", %y: " + rows(n, "q8x2") +
@@ -125,7 +125,7 @@ TEST(Rowwise, TwoPlanes) {
   }
 }
 
-TEST(Rowwise, StatisticsFollowEachOther) { // a layer norm: the second statistic needs the first
+TEST(Rowwise, StatisticsFollowEachOther) { // in a layer norm the second statistic needs the first
   int64_t n = 83, count = 3, width = f32RowBytes(n) / 4;
   std::string f = rows(n, "f32");
   KernelModule module("kernel.func @k(%x: " + f + ", %y: " + f +

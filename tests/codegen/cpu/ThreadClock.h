@@ -1,6 +1,6 @@
 //===- ThreadClock.h - CPU time of the calling thread ----------------------===//
 //
-// Measures kernels on a shared machine: time in which the thread did not run is not counted.
+// The clock measures kernels on a shared machine, so it does not count time in which the thread did not run.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -162,8 +162,7 @@ std::vector<float> queryOf(const AttentionProblem &p, size_t sequence, int64_t p
   return f32Rows(1, p.heads * p.headDim, 1000 * uint32_t(sequence) + uint32_t(position));
 }
 
-/// a0, a1, …; the lengths in DecodeAndPrefill lie around the sizes of pages, KV tiles and KV
-/// chunks.
+/// The problems a0, a1, …. The lengths in DecodeAndPrefill lie around the sizes of pages, KV tiles and KV chunks.
 const std::vector<AttentionProblem> kProblems = {
     {6, 2, 64, 0, 0, "bf16"},
     {4, 1, 128, 0, 0, "f32"},
@@ -181,8 +180,8 @@ const std::vector<AttentionProblem> kProblems = {
 };
 std::string nameOf(size_t i) { return "a" + std::to_string(i); }
 
-/// Prepended to the source of a5: counts which blocks wait, and the products of each warp. The
-/// grids of a step have different sizes.
+/// This text is prepended to the source of a5. It counts the blocks that wait, and the products of each warp. Each
+/// launch of a step has its own grid size, which tells their blocks apart.
 constexpr const char *kCounting = R"(#include "device.cuh"
 extern "C" {
 __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
@@ -192,7 +191,7 @@ __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
 #define mma_tile(...)                                                                              \
   (products[counted_block][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
 )";
-constexpr uint32_t kProductsOfTile = 2 + 4; ///< heads of 7: products for scores and for values
+constexpr uint32_t kProductsOfTile = 2 + 4; ///< with heads of 7, for scores and for values
 
 /// All kernels of these tests, compiled once per build. `planted` is a6 without the ordering
 /// between a block that writes and the one that merges; `counted()` is a5 with counters; `append`
@@ -251,7 +250,7 @@ struct Way {
   uint32_t idle = 0; ///< idle blocks of a launch, as in a graph
 };
 
-/// A step's tiles in the runtime's order, its split-KV splits, and the slots that those use.
+/// The tiles of a step in the runtime's order, their split-KV splits, and the slots that the splits use.
 struct Dealt {
   std::vector<AttentionTile> tiles;
   size_t promptTiles;
@@ -394,9 +393,8 @@ TEST(CudaAttention, DecodeAndPrefill) {
   }
 }
 
-/// Contexts that several blocks split, few or many: ragged lengths, more KV chunks than blocks,
-/// more blocks than KV chunks, a window that begins inside a chunk, more rows than a warp takes,
-/// and idle blocks.
+/// Several blocks share a context, either few or many. The cases have ragged lengths, more KV chunks than blocks, more
+/// blocks than KV chunks, a window that begins inside a chunk, more rows than a warp takes, and idle blocks.
 TEST(CudaAttention, SharedByBlocks) {
   struct {
     size_t problem;
@@ -470,7 +468,7 @@ TEST(CudaAttention, StepsOfBothKinds) {
   }
 }
 
-/// More KV chunks than slots: each tile that finds no slot is computed by one block.
+/// With more KV chunks than slots, one block computes each tile that finds no slot.
 TEST(CudaAttention, SharedBeyondTheSlots) {
   const HostKernels &kernels = Kernels::build(false);
   ASSERT_TRUE(bool(kernels));
@@ -519,8 +517,8 @@ void print(const char *what, const Counted &before, const Counted &after) {
 /// The values that the compiler chooses for 8 KV heads.
 constexpr AttentionSplitting kOfEightHeads{64, 4096};
 
-/// In `before`, one block computed a context when there were more than eight tokens, whatever the
-/// context's length.
+/// `before` is the scheduling in which one block computed a whole context, of any length, when there were more than
+/// eight tokens.
 TEST(CudaAttention, OneLongContextAmongMany) {
   Scene scene(kProblems[5], {1000, 1000, 1000, 1000, 65'536, 1000, 1000, 1000, 1000});
   Step alone = stepOf(scene, 1, 1);
@@ -531,7 +529,8 @@ TEST(CudaAttention, OneLongContextAmongMany) {
   EXPECT_GE(before.longestBlock, 8 * after.longestBlock);
 }
 
-/// In `before`, the largest tile decided, so one warp walked the context of each decoding sequence.
+/// `before` is the scheduling in which the largest tile decided, so one warp walked the context of each decoding
+/// sequence.
 TEST(CudaAttention, DecodesBesideAPrompt) {
   Scene scene(kProblems[5], {8192, 8192, 8192, 8192, 64, 8192, 8192, 8192, 8192});
   Step step;
@@ -553,8 +552,8 @@ TEST(CudaAttention, DecodesBesideAPrompt) {
   EXPECT_GE(before.longestWarp, 8 * after.longestWarp);
 }
 
-/// A graph has blocks for the longest contexts. Idle blocks do not wait for the previous launch.
-/// (In `before`, 8 tokens had 32 blocks per KV head each, and all of them waited.)
+/// A graph has blocks for the longest contexts. Idle blocks do not wait for the previous launch. (The earlier
+/// scheduling had 32 blocks per KV head for each of 8 tokens, and all of them waited.)
 TEST(CudaAttention, IdleBlocksDoNotWait) {
   Scene scene(kProblems[5], {30, 30, 30, 30, 30, 30, 30, 30});
   Way way{.sharing = kOfEightHeads, .idle = 64};
@@ -565,8 +564,8 @@ TEST(CudaAttention, IdleBlocksDoNotWait) {
   EXPECT_EQ(counted.waiting, 8u);
 }
 
-/// A block's results must be released to the block that merges them: a relaxed atomic is reported
-/// on every schedule.
+/// A block must release its results to the block that merges them. The emulator reports a relaxed atomic on every
+/// schedule.
 TEST(CudaAttention, PlantedMissingOrder) {
   const HostKernels &kernels = Kernels::build(true);
   ASSERT_TRUE(bool(kernels));

@@ -22,9 +22,9 @@ std::map<std::string, int64_t> workspacesOf(const std::string &text);
 // Formats for tests that cover all of them
 //===----------------------------------------------------------------------===//
 
-/// One format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two
-/// planes, a table, bytes, one bit, and grids of runs of eight and of four values and with signs of runs and of
-/// groups, a group longer than 128. These tests always run.
+/// One format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two planes, a
+/// table, bytes, and one bit; grids of runs of eight and of four values, and grids with signs per run and per group;
+/// and a group longer than 128. These tests always run.
 inline auto eachKindOfFormat() {
   return testing::Values(WeightFormat::BF16, WeightFormat::Int4G128, WeightFormat::Q4_1,
                          WeightFormat::Q4_K, WeightFormat::Q3_K, WeightFormat::IQ4_XS,

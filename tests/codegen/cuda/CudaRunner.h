@@ -1,8 +1,7 @@
 //===- CudaRunner.h - Compiles GPU kernels for the emulator and launches them ===//
 //
-// Takes kernel IR, provides buffers of the emulated device, and launches either a given variant or
-// the one whose guards hold. Every launch is a programmatic dependent launch on sm_90a, as the
-// runtime makes them.
+// The runner takes kernel IR, provides buffers of the emulated device, and launches either a given variant or the one
+// whose guards hold. Every launch is a programmatic dependent launch on sm_90a, like the runtime's launches.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -77,14 +77,14 @@ std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
       logits[i] = value;
   };
   switch (kind) {
-  case 3: // all equal
+  case 3: // all are equal
     std::fill(logits.begin(), logits.end(), -3.25f);
     break;
-  case 4: // few values: ties at every edge
+  case 4: // few distinct values, with ties at every edge
     for (float &logit : logits)
       logit = std::round(logit / 4) * 0.5f;
     break;
-  case 5: // -inf except for a few
+  case 5: // all are -inf except for a few
     for (float &logit : logits)
       logit = random.bits() % vocabulary < 5 ? logit : -kInf;
     logits[vocabulary / 2] = -1;
@@ -103,11 +103,11 @@ std::vector<float> logitsOf(int kind, int64_t vocabulary, Numbers &random) {
     if (random.bits() % 2)
       logits[vocabulary - 1] = -kInf;
     break;
-  case 9: // far apart
+  case 9: // the logits are far apart
     for (float &logit : logits)
       logit *= 1e37f;
     break;
-  case 10: // zeros of both signs are equal, and largest
+  case 10: // zeros of both signs are equal, and are the largest
     for (float &logit : logits)
       logit = std::abs(logit) < 1 ? std::copysign(0.0f, logit) : -std::abs(logit);
     logits[vocabulary / 2] = 0;
@@ -200,7 +200,7 @@ TEST(CudaDraw, AsTheHostDraws) {
     });
 }
 
-/// Many draws from the same rows, where the next step's settings differ from this one's.
+/// Draws many ids from the same rows. The settings of each step differ from those of the step before.
 TEST(CudaDraw, ManySeeds) {
   constexpr int64_t vocabulary = 701;
   onVocabulary(vocabulary, {{false, 4}}, [&](Emulated &gpu) {
@@ -218,7 +218,7 @@ TEST(CudaDraw, ManySeeds) {
   });
 }
 
-/// More blocks of weights than threads, and bins with more ids than shared memory holds.
+/// The vocabulary gives more blocks of weights than threads, and bins with more ids than shared memory holds.
 TEST(CudaDraw, LargeVocabulary) {
   constexpr int64_t vocabulary = 131361;
   onVocabulary(vocabulary, {{false, 5}}, [&](Emulated &gpu) {
@@ -234,8 +234,7 @@ TEST(CudaDraw, LargeVocabulary) {
   });
 }
 
-/// A few rows under all checks of the checked build. They are small enough for the launches that go
-/// into a bundle.
+/// Runs a few rows under all checks of the checked build. They are small enough for the launches that go into a bundle.
 TEST(CudaDraw, FewRows) {
   constexpr int64_t vocabulary = 1009;
   onVocabulary(vocabulary, {{true, 1}, {false, 2}}, [&](Emulated &gpu) {

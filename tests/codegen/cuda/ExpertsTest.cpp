@@ -102,7 +102,7 @@ struct Choice {
   std::vector<int32_t> experts;
   std::vector<double> weights;
 };
-/// Computed in f64, except for the order, which compares numbers as the kernel's f32 does.
+/// Computes the choice in f64, except for the order, which compares numbers as the kernel's f32 does.
 Choice choiceOf(const Router &r, const float *logits, const float *bias, const float *scales) {
   const auto softmax = [](std::vector<double> &v) {
     const double most = *std::ranges::max_element(v);
@@ -542,7 +542,7 @@ std::vector<CudaProgram> programsOf(const Stack &s) {
   return programs;
 }
 
-/// All tokens use the same experts, the last ones.
+/// Gives all tokens the same experts, which are the last ones.
 Places withLast(const Stack &s, int64_t tokens) {
   std::vector<int32_t> last;
   for (int64_t t = 0; t < tokens; ++t)

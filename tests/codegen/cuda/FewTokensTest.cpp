@@ -22,8 +22,8 @@ struct Case {
   bool lowBits = true;             ///< test the statistic's low bits, which bf16 rows would hide
 };
 
-/// Widths that are not multiples of any tile. The statistic uses four warps below 1024 values and
-/// eight otherwise, and the block has four or eight: all three combinations occur.
+/// The widths are not multiples of any tile. The statistic uses four warps below 1024 values and eight otherwise, and a
+/// block has four or eight warps. All three possible combinations occur.
 const Case kCases[] = {{WeightFormat::BF16, 35, 100, 8, false, false, /*lowBits=*/false},
                        {WeightFormat::Int4G128, 24, 1100, 4},
                        {WeightFormat::Q4_1, 40, 420, 8, /*pair=*/true},
@@ -106,9 +106,8 @@ void expectNorms(std::initializer_list<size_t> numbers) {
 TEST(CudaFewTokens, NormInTheProjection) { expectNorms({1, 3, 4}); }
 TEST(DISABLED_LongCudaFewTokens, NormInTheProjection) { expectNorms({0, 2}); }
 
-/// The head's keys equal those of the kernel that reads its logits: argmax_finish finds the same
-/// ids, and the lower id of equal logits. Tile 1 of the weight repeats tile 0; row 1 has a zero
-/// input.
+/// The head's keys must equal those of the kernel that reads its logits: argmax_finish finds the same ids, and the
+/// lower id among equal logits. Tile 1 of the weight repeats tile 0, so that there are ties. Row 1 has a zero input.
 TEST(CudaFewTokens, KeysOfTheHead) {
   int64_t n = 43, k = 70, most = 35;
   const std::string head = plainMatmul("head", WeightFormat::BF16, n, k, "f32", 1);
@@ -170,12 +169,11 @@ TEST(CudaFewTokens, KeysOfTheHead) {
 struct AppendCase {
   RopeProblem heads;
   WeightFormat qk, v;
-  int64_t k, few; ///< few: largest token count with a fused norm; 0: never
+  int64_t k, few; ///< few: largest token count with a fused norm; 0 if none
   bool bias;
 };
-/// Rotation partners one and two tiles apart; neighbouring partners in heads that end inside a tile
-/// and rotate partly, with two main loops; norms fused for all few-token counts, for some, and for
-/// none.
+/// The cases have rotation partners one and two tiles apart, and neighbouring partners in heads that end inside a tile
+/// and rotate partly, with two main loops. Norms are fused for all few-token counts, for some, or for none.
 const AppendCase kAppendCases[] = {
     {{3, 1, 64, 64, false, false}, WeightFormat::BF16, WeightFormat::BF16, 100, 4, false},
     {{4, 2, 32, 32, false, false}, WeightFormat::Q4_1, WeightFormat::Q4_1, 420, 8, true},

@@ -66,7 +66,7 @@ public:
       int memory = reach(device, made, value);
       now->arguments.emplace_back(memory, value - (memory < 0 ? 0 : base(memory)));
     }
-    // Lists of the batch, which is the last argument of a step's kernel.
+    // Finds the lists of the batch, which is the last argument of a step's kernel.
     int batch = now->arguments.back().memory();
     if (batch < 0 || reached[size_t(batch)].bytes != sizeof(BatchView))
       return;

@@ -78,15 +78,14 @@ void expectVariants(const HostKernels &kernels, Build run, WeightFormat format, 
 
 class CudaMatmul : public testing::TestWithParam<WeightFormat> {};
 
-/// Checks all builds and schedules: `most` tokens in the second build's first schedule, `few` in
-/// the others.
+/// Checks all builds and schedules. The second build's first schedule gets `most` tokens, and the others get `few`.
 void expectEveryBuild(WeightFormat format, const std::vector<Shape> &shapes, EmitOptions options,
                       int64_t most, int64_t few) {
   std::string text;
   for (Shape shape : shapes)
     text += plainMatmul("k" + std::to_string(shape.k), format, shape.n, shape.k);
   std::vector<CudaProgram> programs = emitAll(text, options);
-  std::unique_ptr<HostKernels> built; // one build is used for several seeds
+  std::unique_ptr<HostKernels> built; // one build serves several seeds
   for (Build run : {Build{true, 1}, Build{false, 2}, Build{false, 3}}) {
     if (!built || built->checked != run.checked)
       built = std::make_unique<HostKernels>(programs, run.checked);
@@ -111,9 +110,9 @@ TEST_P(CudaMatmul, EveryVariantEveryBatch) {
   expectEveryBuild(format, shapes, {}, /*most=*/67, /*few=*/11);
 }
 
-/// wgmma: K wraps around the ring of stages twice and ends in half a group of 128. There are two
-/// blocks in each direction (a cluster, whose second block has few rows; 256 tokens for a float
-/// weight). The last shape has fewer runs than there are stages, and a block without rows.
+/// Tests wgmma. K wraps around the ring of stages twice and ends in half a group of 128. There are two blocks in each
+/// direction: a cluster whose second block has few rows, and 256 tokens for a float weight. The last shape has fewer
+/// runs than there are stages, and a block without rows.
 TEST_P(CudaMatmul, Wgmma) {
   WeightFormat format = GetParam();
   bool super = numericFormat(format).superGroup;
@@ -128,7 +127,7 @@ TEST_P(CudaMatmul, Wgmma) {
                    /*few=*/73);
 }
 
-/// The same weight as 4-bit codes of a table, in a kernel that reads them, gives the same bits.
+/// A kernel that reads the same weight as 4-bit codes of a table must give the same bits.
 TEST(CudaMatmulGrids, SumsAreThoseOfCodes) {
   const int64_t n = 19, k = 512, tokens = 8;
   const std::vector<uint16_t> x = bf16Rows(tokens, k, 6);
@@ -177,8 +176,8 @@ TEST(CudaMatmulGrids, SumsAreThoseOfCodes) {
   }
 }
 
-/// More tokens than one square of blocks holds, so that the last blocks start another square, which
-/// is lower; and an odd number of row blocks.
+/// Uses more tokens than one square of blocks holds, so that the last blocks start another, lower square, and an odd
+/// number of row blocks.
 TEST(CudaMatmulWgmma, EveryBlockHasItsPlace) {
   EmitOptions options;
   options.wgmma = true;
@@ -258,8 +257,8 @@ void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem)
     }
 }
 
-/// K that is or is not a multiple of four or of four quarters, and K so small that most quarters
-/// are empty; N that is not a multiple of any tile, and two formats in one launch.
+/// The problems have a K that is or is not a multiple of four or of four quarters, and a K so small that most quarters
+/// are empty. They also have an N that is not a multiple of any tile, and two formats in one launch.
 TEST(CudaMatmulF32, BothVariantsEveryBatch) {
   using enum WeightFormat;
   const F32Problem problems[] = {{1100, {{F32, 70}, {F32, 1}}},
@@ -329,8 +328,8 @@ void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, S
     }
 }
 
-/// K that wraps around the ring twice and ends inside a group, and K that is a part of one group;
-/// more tokens than a block holds, and rows that are not a multiple of any tile.
+/// In one shape, K wraps around the ring twice and ends inside a group; in the other, K is a part of one group. There
+/// are more tokens than a block holds, and rows that are not a multiple of any tile.
 TEST(CudaMatmulFp8, RowsAndSums) {
   EmitOptions options;
   options.wgmma = true;
@@ -351,7 +350,7 @@ TEST(CudaMatmulFp8, RowsAndSums) {
       expectFp8(*built, run.seed, WeightFormat::Fp8Block128, shape, run.seed == 2 ? 131 : 70,
                 error);
   }
-  // The cost of rounding x to 3 bits of mantissa; docs/numerics.md has the figure.
+  // This is the cost of rounding x to 3 bits of mantissa. docs/numerics.md has the figure.
   double relative = std::sqrt(error[0] / error[1]);
   RecordProperty("relative_error", std::to_string(relative));
   EXPECT_LT(relative, 0.04);
@@ -420,7 +419,7 @@ TEST(CudaMatmul, CountsChooseVariants) {
   EXPECT_EQ(suffixes(65, 100), "_wgmma128");
 }
 
-/// Decode, prefill and wgmma loops in one program: each is correct for every batch.
+/// One program has decode, prefill and wgmma loops. Each is correct for every batch.
 std::vector<CudaProgram> everyLoop(const std::string &text) {
   EmitOptions options;
   options.wgmma = true;
@@ -455,7 +454,7 @@ TEST(CudaMatmulFusion, ResidualInPlace) {
   }
 }
 
-/// Gated pairs with bf16 outputs where N is not a multiple of 64, and the effect of SiLU on them.
+/// Tests gated pairs with bf16 outputs where N is not a multiple of 64, and the effect of SiLU on them.
 void expectPairs(std::initializer_list<WeightFormat> formats) {
   int64_t n = 88, tokens = 10;
   for (WeightFormat format : formats) {

@@ -1,8 +1,8 @@
 //===- ModelKernels.h - Projections and attention of two models, as kernel IR ----===//
 //
-// The kernels that `ingot compile` makes of Llama shapes on sm_90a: norms and appending fused into
-// projections of few tokens, the residual as a separate operand (though it is the output's buffer), keys of
-// the head, and fp8 products where weights are fp8.
+// These are the kernels that `ingot compile` makes of Llama shapes on sm_90a. Norms and appending are fused into
+// projections of few tokens. The residual is a separate operand, although it is the output's buffer. The head has keys,
+// and products are in fp8 where weights are fp8.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,8 +19,8 @@ struct ModelShape {
 inline constexpr ModelShape kModelShapes[] = {{"8b", 4096, 14336, 32, 8, 128, 128256},
                                               {"1b", 2048, 8192, 32, 8, 64, 128256}};
 
-/// Returns the number of tokens up to which a projection computes the norm before it, as
-/// codegen/cuda/MatmulShape.cpp decides. `weights` per output: 1, or 2 for a gated pair.
+/// Returns the number of tokens up to which a projection computes the norm before it, as codegen/cuda/MatmulShape.cpp
+/// decides. `weights` counts the weights per output: 1, or 2 for a gated pair.
 inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
   int64_t few = 8;
   while (few > 1 && (2 * few * k * 4 > weights * fragmentLayout(format, 16, k).tileBytes() ||

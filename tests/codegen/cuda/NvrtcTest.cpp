@@ -87,8 +87,8 @@ void compileEverywhere(const std::string &text, std::vector<std::string> archite
 const std::vector<std::string> kArchitectures = {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 bool printing() { return std::getenv("INGOT_PRINT_RESOURCES") != nullptr; }
 
-/// These compile for the first architecture, the last one, and the one with its own kernels; the
-/// long tests cover all.
+/// These tests compile for the first architecture, the last one, and the one with its own kernels. The long tests cover
+/// all architectures.
 std::string smallModel() { return modelKernels(576, 9, 3, 64, 1536, 49152, WeightFormat::Q4_1, 8); }
 std::string largeModel() {
   return modelKernels(4096, 32, 8, 128, 14336, 128256, WeightFormat::Int4G128, 2);
@@ -162,7 +162,7 @@ TEST(NvrtcWgmma, Fp8) {
                         fp8Rows("rows", 4096) + fp8Rows("rows_wide", 14336),
                     {"sm_90a"}, printing(), withWgmma());
 }
-/// The formats that leave the fewest registers, only in the variants with the most rows.
+/// The formats that leave the fewest registers are tested only in the variants with the most rows.
 TEST(NvrtcWgmma, Experts) {
   std::string text;
   for (WeightFormat format : {WeightFormat::F16, WeightFormat::Q2_K, WeightFormat::Q4_K,

@@ -84,7 +84,7 @@ TEST(ObjectCache, CubinsAndPtx) {
   if (!Nvrtc::get(problem))
     GTEST_SKIP() << problem;
   const std::vector<std::string> architectures = {"sm_90a", "compute_80"};
-  // Code, and registers of the first kernel. (The log has the time of the compilation.)
+  // Returns the code, and the registers of the first kernel. (The log contains the compilation time.)
   auto compile = [&](ObjectCache *kept) {
     auto compiled = compilePrograms(list, architectures, 2, problem, kept);
     EXPECT_TRUE(succeeded(compiled)) << problem;

@@ -60,7 +60,7 @@ class Fragments : public testing::TestWithParam<int> {};
 TEST_P(Fragments, ReadByCoordinates) {
   WeightFormat format = WeightFormat(GetParam());
   bool made = format >= WeightFormat::Int8 &&
-              format <= WeightFormat::Int4G128; // made from floats by --quantize
+              format <= WeightFormat::Int4G128; // --quantize makes it from floats
   WeightFormat source = made ? WeightFormat::F32 : format;
   int64_t block = made || numericFormat(format).isFloat() ? 1 : import::storedBlockValues(format);
   for (auto [n, k] : {std::pair<int64_t, int64_t>{35, 5 * block + (block == 1 ? 95 : 0)},
@@ -81,7 +81,7 @@ TEST_P(Fragments, ReadByCoordinates) {
       ASSERT_TRUE(bool(import::dequantizeRow(stored.tensor, r, row)));
       for (int64_t i = 0; i < k; ++i) {
         float got = reader.value(r, i);
-        if (made) { // within half a step of the scale
+        if (made) { // the error is at most half a step of the scale
           ASSERT_LE(std::abs(got - row[i]), std::abs(reader.d(r, i)) * 1.02f) << r << ", " << i;
         } else if (format == WeightFormat::F32) {
           ASSERT_LE(std::abs(got - row[i]), std::abs(row[i]) / 256) << r << ", " << i;

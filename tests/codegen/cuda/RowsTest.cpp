@@ -315,7 +315,7 @@ TEST(CudaRope, Append) {
             EXPECT_NEAR(scale, most == 0 ? 1 : most / 448, 1e-5 * scale);
             for (int64_t i = 0; i < d; ++i) {
               uint8_t code = base[index * d + i];
-              if (value) // exact inputs: exact codes
+              if (value) // exact inputs have exact codes
                 ASSERT_EQ(code, toE4m3(float(want[i]) / scale))
                     << number << " token " << t << " " << i;
               else

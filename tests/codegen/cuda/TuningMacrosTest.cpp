@@ -55,7 +55,7 @@ void expectNoSpills(llvm::ArrayRef<const char *> macros) {
   ASSERT_TRUE(succeeded(compiled)) << problem;
   for (auto [program, code] : llvm::zip_equal(all, compiled->front()))
     for (const KernelResources &kernel : code.kernels) {
-      // A sweep searches for settings that fit; deep rings of 64 tokens need not fit.
+      // A sweep searches for settings that fit. Deep rings of 64 tokens need not fit.
       llvm::StringRef symbol = kernel.symbol;
       if (!symbol.ends_with("_t8") && !symbol.contains("_wgmma"))
         continue;
@@ -71,7 +71,7 @@ void expectNoSpills(llvm::ArrayRef<const char *> macros) {
 TEST(TuningMacros, CompileWithoutSpills) { expectNoSpills({"INGOT_DEPTH 12", "INGOT_STAGES 5"}); }
 TEST(DISABLED_LongTuningMacros, CompileWithoutSpills) { expectNoSpills(kMacros); }
 
-/// Register limits and the L2 policy mean nothing to the emulator, so they are left out: a program takes long
+/// Register limits and the L2 policy have no effect on the emulator, so this test leaves them out. A program takes long
 /// to compile.
 TEST(DISABLED_LongTuningMacros, SameBits) {
   const int64_t n = 40, k = 1111, tokens = 5;
@@ -85,7 +85,7 @@ TEST(DISABLED_LongTuningMacros, SameBits) {
   }
   BatchView batch{};
   batch.tokens = tokens;
-  std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // both codes and scales
+  std::vector<uint8_t> rows(tokens * fp8RowBytes(k), 0x31); // the value of both codes and scales
   std::map<std::string, std::vector<float>> first;
   const std::pair<std::string, std::vector<std::string>> macros[] = {
       {"INGOT_NO_MACRO", {"codes", "minimums", "products"}},

@@ -2,12 +2,11 @@
 //
 // write-cuda-kernels FOLDER [MODEL…]
 //
-// Writes a .cu for each kernel of Llama shapes of 8B and 1B on sm_90a, MODEL-FORMAT-KIND.cu, and
-// kernels.json: the NVRTC options, the batch's layout, the operands, and for each variant guards, grid,
-// threads, shared memory, cluster and tensor maps. The SASS test compiles and reads the .cu files
-// (tests/codegen/cuda/sass), and a sweep compiles and times them (tests/gpu/sweep.py). MODEL: 8b, 1b; moe,
+// For Llama shapes of 8B and 1B on sm_90a, the program writes one .cu per kernel, MODEL-FORMAT-KIND.cu, and
+// kernels.json. That file has the NVRTC options, the batch's layout and the operands. For each variant, it has guards,
+// grid, threads, shared memory, cluster and tensor maps. The SASS test compiles and reads the .cu files
+// (tests/codegen/cuda/sass), and a sweep compiles and times them (tests/gpu/sweep.py). MODEL is 8b or 1b; moe or
 // experts, which no sweep can launch yet; or tiny, which is for tests of the scripts.
-// launch yet; or tiny, which is for tests of the scripts.
 //===----------------------------------------------------------------------===//
 #include "ModelKernels.h"
 #include "dialects/kernel/ops/Structure.h"

@@ -1,4 +1,4 @@
-// A convolution as CUDA C++: one block per sequence of the step and 128 channels.
+// Tests a convolution as CUDA C++. One block computes 128 channels of one sequence of the step.
 // RUN: print-cuda-kernels %s | FileCheck %s
 
 // CHECK-LABEL: // conv: causal_conv
@@ -12,7 +12,7 @@ kernel.func @conv(%x: !kernel.activation<200, f32>, %w: !lm.weight<600, f32>, %b
   kernel.return
 }
 
-// Without a bias.
+// This convolution has no bias.
 // CHECK:         causal_conv<64, 1, 256>(x, w, nullptr, states, y, batch);
 kernel.func @short(%x: !kernel.activation<64, f32>, %w: !lm.weight<128, f32>, %s: !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>>, %y: !kernel.activation<64, f32>) {
   kernel.causal_conv %x, %w over %s : !kernel.activation<64, f32>, !lm.weight<128, f32>, !kernel.fixed_state<#lm.fixed<[x: 1x64 x f32]>> outs(%y : !kernel.activation<64, f32>)

@@ -1,8 +1,8 @@
-// Experts as CUDA C++: routers, grouping of routes, dispatch of rows, projections over stacks, and the sum.
+// Tests experts as CUDA C++: routers, grouping of routes, dispatch of rows, projections over stacks, and the sum.
 // RUN: print-cuda-kernels %s | FileCheck %s
 
-// Neither x nor the weights of the router are rounded: sums of f32, by blocks of 8 rows, and of 32 for prompts. A
-// projection that all tokens use is multiplied in the same launch.
+// Neither x nor the router's weights are rounded. Sums are f32. Blocks take 8 rows each, and 32 for prompts. A
+// projection that all tokens use is computed in the same launch.
 // CHECK-LABEL: // router: matmul
 // CHECK-NEXT:  #include "matmul_f32.cuh"
 // CHECK:       KERNEL void __launch_bounds__(256, LEAST_BLOCKS(2)) router_t8(const float *x, const u8 *w0, const u8 *w1, float *y0, float *y1, const BatchView *batch) {
@@ -46,7 +46,7 @@ kernel.func @route(%l: !kernel.activation<64, f32>, %b: !lm.weight<64, f32>, %r:
   kernel.return
 }
 
-// One block, whatever the step.
+// The grid is one block, whatever the step.
 // CHECK-LABEL: // group: group_routes
 // CHECK:       KERNEL void __launch_bounds__(1024) group(i32 *routes, const BatchView *batch) {
 // CHECK-NEXT:    pdl_launch();
@@ -59,7 +59,7 @@ kernel.func @group(%r: !kernel.routes<64, 8>) {
   kernel.return
 }
 
-// Eight rows for each token, read from the token's row; of rows with one value, that value.
+// Each token has eight rows, which are read from the token's row. If the rows have one value, that value is read.
 // CHECK-LABEL: // dispatch: rowwise
 // CHECK:         if (row >= batch->tokens * 8) {
 // CHECK:         const i32 source = Routes(routes, batch, 8).token[row];
@@ -154,7 +154,7 @@ kernel.func @down(%x: !kernel.activation<256, bf16>, %w: !lm.weight<5x72x256, in
   kernel.return
 }
 
-// Sinks are merged after all runs.
+// Sinks are merged after all KV chunks of a tile.
 // CHECK-LABEL: // sunk: attention
 // CHECK:         static constexpr bool fp8 = false, shares = true, packs = true, sinks = true;
 // CHECK:         attention_prefill<Shape>(q, pool, y, sinks, batch, shared);

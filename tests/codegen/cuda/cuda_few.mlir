@@ -1,8 +1,8 @@
-// Few tokens: work that a projection does itself, and that other kernels do for more tokens.
+// Tests the work that a projection does itself in steps of few tokens, and that other kernels do for more tokens.
 // RUN: print-cuda-kernels %s | FileCheck %s
 
-// The norm: statistics split as in its own kernel, rows in shared memory, four tokens per block. Vectors are fetched
-// before pdl_wait.
+// The projection computes the norm. Statistics are split as in the norm's own kernel, rows are in shared memory, and
+// there are four tokens per block. Vectors are fetched before pdl_wait.
 // CHECK-LABEL: // normed: matmul
 // CHECK:       DEVICE SharedRows compute_x(u8 *shared, i32 first, i32 rows, const float *in0, const float *in1, const BatchView *batch) {
 // CHECK:           const i32 row = batch->rowTokens[first + t];
@@ -37,8 +37,8 @@ kernel.func @normed(%w: !lm.weight<40x100, bf16>, %y: !kernel.activation<40, f32
   kernel.return
 }
 
-// q and k are rotated, and k and v are appended to the pool: blocks of q and k own two tiles half a head apart, whose
-// partners are in one thread. Rows of k and v are not operands.
+// q and k are rotated, and k and v are appended to the pool. Each block of q and k owns two tiles half a head apart, so
+// one thread has both partners. Rows of k and v are not operands.
 // CHECK-LABEL: // qkv: matmul
 // CHECK:       struct Heads {
 // CHECK-NEXT:    static constexpr i32 kvHeads = 1, headDim = 64, rotary = 64;
@@ -77,7 +77,8 @@ kernel.func @qkv(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<128x64, q4_0>
   kernel.return
 }
 
-// Interleaved pairs are neighbours in a tile: a thread finishes two rows. Values beyond the rotated part are unchanged.
+// Interleaved pairs are neighbours in a tile, so a thread finishes two rows. Values beyond the rotated
+// part are unchanged.
 // CHECK-LABEL: // neighbours: matmul
 // CHECK:         const i32 tile = block - (
 // CHECK:           matmul_decode_of<BF16, 64, 4, 1, 8, 1, 2>(

@@ -1,4 +1,4 @@
-// The resources that ptxas assigns to the kernels of an 8B shape, to the last register: a change here changes the
+// Checks the exact resources that ptxas assigns to the kernels of an 8B shape, because any change here changes the
 // speed, for better or worse. NVRTC is pinned, so the numbers are the same everywhere. After an intended change, print
 // them again:
 //   print-cuda-kernels tests/codegen/cuda/cuda_resources.mlir resources sm_90a
@@ -174,7 +174,7 @@ kernel.func @fp8_products(%x: !kernel.activation<14336, bf16>, %w: !lm.weight<40
   kernel.return
 }
 
-// The kernels that find ids from rows of logits.
+// These kernels find ids from rows of logits.
 // CHECK:      argmax: 22 registers, 0 bytes spilled, 64 + 0 bytes shared{{$}}
 kernel.func @argmax(%l: !kernel.activation<128256, f32>, %k: !kernel.activation<1, key>) {
   kernel.argmax %l : !kernel.activation<128256, f32> keys %k : !kernel.activation<1, key>

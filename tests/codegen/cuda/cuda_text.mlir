@@ -1,7 +1,8 @@
-// Kernels as CUDA C++: constants, an epilogue, a wrapper for each variant; and the launch.
+// Tests kernels as CUDA C++: constants, an epilogue, a wrapper for each variant, and the launch.
 // RUN: print-cuda-kernels %s | FileCheck %s --implicit-check-not=wgmma
 
-// Rows of q and k are q4_0, of v q6_k: two main loops, one launch. The residual's aux operand may be the output itself.
+// Rows of q and k are q4_0 and rows of v are q6_k, so one launch has two main loops. The residual's aux operand may be
+// the output itself.
 // CHECK-LABEL: // projections: matmul
 // CHECK-NEXT:  #include "matmul_decode.cuh"
 // CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1]) {

@@ -1,7 +1,7 @@
-// The variant of sm_90a: above 64 tokens it replaces prefill, which remains for the counts between decode and 64.
+// Tests the sm_90a variant. Above 64 tokens it replaces prefill, which remains for counts between decode and 64.
 // RUN: print-cuda-kernels %s wgmma | FileCheck %s
 
-// Decode goes up to 64 tokens: no prefill. Two main loops, and the rows of y1 end in zeros.
+// Decode goes up to 64 tokens, so there is no prefill. There are two main loops, and the rows of y1 end in zeros.
 // CHECK-LABEL: // projections: matmul
 // CHECK:       #include "matmul_wgmma.cuh"
 // CHECK-NOT:   matmul_prefill<
@@ -35,7 +35,7 @@ kernel.func @projections(%x: !kernel.activation<256, bf16>, %w0: !lm.weight<144x
   kernel.return
 }
 
-// A pair: four tiles of each weight per block; decode ends at 32 tokens.
+// A pair takes four tiles of each weight per block. Decode ends at 32 tokens.
 // CHECK-LABEL: // gate_up: matmul
 // CHECK:       gate_up_prefill(
 // CHECK:       gate_up_wgmma(
@@ -53,8 +53,8 @@ kernel.func @gate_up(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<96x64, q4
   kernel.return
 }
 
-// A float weight: tiles of 256 tokens (128 for up to 128 tokens), and no padding. Addends are loaded before the results
-// are stored.
+// A float weight has tiles of 256 tokens (128 for up to 128 tokens), and no padding. Addends are loaded before the
+// results are stored.
 // CHECK-LABEL: // down: matmul
 // CHECK:       DEVICE void store_0(float *y, i32 token, i32 row, const float (&sum)[1], float aux0) {
 // CHECK-NEXT:    const float v0 = sum[0] + aux0;
@@ -84,7 +84,7 @@ kernel.func @down(%x: !kernel.activation<64, bf16>, %w0: !lm.weight<64x64, bf16>
   kernel.return
 }
 
-// fp8 weights with fp8 rows: the same block shape, fp8 products, and one more argument, which decode and prefill
+// fp8 weights with fp8 rows have the same block shape, fp8 products, and one more argument, which decode and prefill
 // ignore.
 // CHECK-LABEL: // eighth: matmul
 // CHECK:       #include "matmul_wgmma_fp8.cuh"
@@ -101,7 +101,7 @@ kernel.func @eighth(%x: !kernel.activation<256, bf16>, %w: !lm.weight<144x256, f
   kernel.return
 }
 
-// The kernel that makes those rows.
+// This kernel makes those rows.
 // CHECK-LABEL: // rows: fp8_rows
 // CHECK:         fp8_rows<256>((const u8 *)x, y, batch->tokens);
 // CHECK:       // rows: grid tokens * 1 / 1, 1 * 1 / 1; 128 threads, 0 bytes{{$}}
@@ -110,8 +110,8 @@ kernel.func @rows(%x: !kernel.activation<256, bf16>, %e: !kernel.activation<256,
   kernel.return
 }
 
-// Experts: clusters take tiles of one expert's rows, in boxes of its rows of x, and find its matrix themselves. Padding
-// comes first.
+// With experts, clusters take tiles of one expert's rows, copy boxes of its rows of x, and find its matrix themselves.
+// Padding comes first.
 // CHECK-LABEL: // expert_gate_up: matmul
 // CHECK:       #include "matmul_experts_wgmma.cuh"
 // CHECK:       each_row_tile<8, 64>
@@ -138,8 +138,8 @@ kernel.func @expert_gate_up(%x: !kernel.activation<100, bf16>, %w0: !lm.weight<6
   kernel.return
 }
 
-// With a float weight, tiles of 256 rows if experts have more than 128 rows on average. With 2 of 5 experts per token,
-// that takes three times as many tokens (5 / 2, rounded up).
+// With a float weight, tiles have 256 rows if experts have more than 128 rows on average. With 2 of 5 experts per
+// token, that takes three times as many tokens (5 / 2, rounded up).
 // CHECK-LABEL: // expert_down: matmul
 // CHECK:         matmul_experts_wgmma<BF16, 64, 4, 1>(weights, 20480, &x_map, 160, tile, tiles, shared,
 // CHECK:         const auto [block, first] = wgmma_place<256>();

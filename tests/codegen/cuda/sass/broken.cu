@@ -7,7 +7,8 @@
 USE_WGMMA(64)
 
 /// A loop that multiplies; the code around and after it is under test. `inside` runs in it.
-template <class Inside> DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
+template <class Inside>
+DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
   NO_UNROLL
   for (i32 i = 0; i < count; i++) {
     u32 a[1][4], b[1][2];
@@ -15,7 +16,7 @@ template <class Inside> DEVICE void multiply(float (&sum)[4], const u32 *x, i32 
     for (i32 j = 0; j < 4; j++)
       a[0][j] = x[i * 192 + j * 32 + threadIdx.x];
     b[0][0] = x[i * 192 + 128 + threadIdx.x], b[0][1] = x[i * 192 + 160 + threadIdx.x];
-    float(&tile)[1][1][4] = reinterpret_cast<float(&)[1][1][4]>(sum);
+    float (&tile)[1][1][4] = reinterpret_cast<float (&)[1][1][4]>(sum);
     mma_tile(tile, a, b);
     inside(i);
   }
@@ -34,14 +35,15 @@ KERNEL void __launch_bounds__(32) r1_release_in_the_loop(const u32 *x, float4 *y
   float sum[4] = {};
   multiply(sum, x, count, [&](i32) {
     asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(
+                     shared_address(bar)),
                  "r"(1)
                  : "memory");
   });
   y[threadIdx.x] = {sum[0], sum[1], sum[2], sum[3]};
 }
 
-// The loop that loads x waits with an acquire of the cluster, which invalidates L1.
+// The loop that loads x waits with an acquire at cluster scope, which invalidates L1.
 KERNEL void __launch_bounds__(32) r1_acquire_where_x_is_brought(const u8 *x, float *y, i32 count) {
   SHARED_ALIGNED(128, u8, stage, [512]);
   SHARED(u64, bar, [1]);
@@ -49,11 +51,12 @@ KERNEL void __launch_bounds__(32) r1_acquire_where_x_is_brought(const u8 *x, flo
   for (i32 i = 0; i < count; i++) {
     u32 done = 0;
     while (!done)
-      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-                   "selp.u32 %0, 1, 0, p;}"
-                   : "=r"(done)
-                   : "r"(shared_address(bar)), "r"(i & 1)
-                   : "memory");
+      asm volatile(
+          "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
+          "selp.u32 %0, 1, 0, p;}"
+          : "=r"(done)
+          : "r"(shared_address(bar)), "r"(i & 1)
+          : "memory");
     cp_async16(stage + threadIdx.x * 16, x + i * 512 + threadIdx.x * 16);
     cp_async_commit();
   }
@@ -81,7 +84,7 @@ KERNEL void __launch_bounds__(32) r2_in_a_loop(const u32 *x, float *y, i32 count
     y[i] = y[i] + sum[0];
 }
 
-// A wait after each wgmma.
+// The code waits after each wgmma.
 KERNEL void __launch_bounds__(128) r3_a_wait_for_each(const u32 *x, float *y, i32 count) {
   SHARED_ALIGNED(1024, u8, stage, [8192]);
   float sum[32] = {};
@@ -89,7 +92,8 @@ KERNEL void __launch_bounds__(128) r3_a_wait_for_each(const u32 *x, float *y, i3
   for (i32 i = 0; i < count; i++) {
     UNROLL
     for (i32 step = 0; step < 4; step++) {
-      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2], x[i * 4 + step + 3]};
+      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2],
+                        x[i * 4 + step + 3]};
       wgmma_fence();
       wgmma_rs<64>(sum, a, wgmma_descriptor(stage + step * 32));
       wgmma_commit();
@@ -110,7 +114,8 @@ KERNEL void __launch_bounds__(128) r3_serialised(const u32 *x, float *y, i32 cou
   for (i32 i = 0; i < count; i++) {
     UNROLL
     for (i32 step = 0; step < 4; step++) {
-      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2], x[i * 4 + step + 3]};
+      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2],
+                        x[i * 4 + step + 3]};
       wgmma_fence();
       wgmma_rs<64>(sum, a, wgmma_descriptor(stage + step * 32));
       wgmma_commit();
@@ -124,7 +129,7 @@ KERNEL void __launch_bounds__(128) r3_serialised(const u32 *x, float *y, i32 cou
     y[i * 128 + threadIdx.x] = sum[i];
 }
 
-// More values than registers.
+// The kernel has more values than registers.
 KERNEL void __launch_bounds__(1024, 2) r4_spills(const float *x, float *y, i32 count) {
   float values[64];
   UNROLL
