@@ -36,7 +36,7 @@ auto pack(const import::RowSource &source, const FragmentLayout &layout, std::sp
   return compiler::packFragments(source, layout, 0, out);
 }
 
-/// Checks all pieces, each of one panel or tile, so that every one of them is inspected.
+/// Checks the weight piece by piece. Each piece is one panel or tile, so that every one of them is inspected.
 template <typename Layout>
 Result<void> checkAll(const import::RowSource &source, const Layout &layout, int64_t unitBytes,
                       std::span<const std::byte> packed) {

@@ -1,7 +1,7 @@
 //===- BadFilesTest.cpp - Every bad kind is refused with its own message ----===//
 //
-// The list is in tests/checkpoints. Requirements: exit status 3, a separate code for each kind,
-// three lines with numbers, within 100 ms and 64 MiB.
+// tests/checkpoints has the list of bad files. Each must give exit status 3, a separate code for its kind, and three
+// lines with numbers, within 100 ms and 64 MiB.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/OpenCheckpoint.h"
 #include "compiler/import/checkpoint/Checkpoint.h"
@@ -34,8 +34,8 @@ void expectThreeLines(const Error &error) {
   EXPECT_NE(error.what.back(), '.');
 }
 
-/// A reason must state a fact with a number in it, except where the fact is the system's message, a
-/// path, a name or a type. A path may contain digits; only the rest of the reason counts.
+/// A reason must state a fact with a number in it, except where the fact is the system's message, a path, a name or a
+/// type. Digits in a path do not count.
 void expectNumber(const Error &error, const std::string &folder) {
   const std::set<std::string> withoutNumber = {"E0200", "E0201", "E0202", "E0260", "E0277",
                                                "E0284", "E0286", "E0292", "E0842"};
@@ -63,7 +63,7 @@ void refuseAll(const std::vector<CheckpointFiles> &kinds, size_t atLeast) {
   for (size_t i = 0; i < kinds.size(); ++i) {
     const CheckpointFiles &bad = kinds[i];
     SCOPED_TRACE(bad.name);
-    const std::clock_t start = std::clock(); // CPU time: a busy machine must not fail this
+    const std::clock_t start = std::clock(); // CPU time, so a busy machine cannot fail the test
     Result<std::shared_ptr<import::Checkpoint>> opened = import::openCheckpoint(paths[i]);
     [[maybe_unused]] const double took =
         1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;

@@ -74,7 +74,7 @@ TEST(ConfigJson, Refusals) {
 }
 
 TEST(ConfigJson, LongPathsCannotMultiply) {
-  // Flattening a long key above many short ones would take the product of their sizes in memory.
+  // If a long key holds many short ones, flattening would need the product of their sizes in memory.
   std::string json = R"({"architectures": ["A"], ")" + std::string(1 << 20, 'k') + "\": {";
   for (int i = 0; i < 50000; ++i)
     json += "\"" + std::to_string(i) + "\":1,";

@@ -59,7 +59,7 @@ TEST(Dequantize, EveryFormatEqualsTheReferenceBitForBit) {
     ASSERT_TRUE(format) << name;
     std::vector<float> values(golden.values.size());
     ASSERT_GE(values.size(), 512u);
-    if (format == WeightFormat::Nvfp4) { // its blocks differ from the file's: four rows of five
+    if (format == WeightFormat::Nvfp4) { // its four rows of five blocks differ from the file's
       Tensor tensor{"t", *format, {4, 320}, {}};
       tensor.maker = makeNvfp4({320, 4, golden.stored, {}, {1.0f}});
       ASSERT_TRUE(RowSource(tensor).read(0, values));
@@ -71,7 +71,7 @@ TEST(Dequantize, EveryFormatEqualsTheReferenceBitForBit) {
   }
 }
 
-/// NumericFormat.h's formulas, reimplemented for single values of the parts that the packer sees.
+/// Implements NumericFormat.h's formulas again, for single values of the parts that the packer sees.
 float formula(WeightFormat id, const BlockParts &parts, int k) {
   const NumericFormat &format = numericFormat(id);
   const float d = parts.d, m = parts.m;
@@ -137,7 +137,7 @@ Tensor tensorOf(WeightFormat format, int64_t rows, int64_t k, std::span<const st
 TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
   struct Case {
     WeightFormat format;
-    size_t block, offset; // position of the bad bits
+    size_t block, offset; // block with the bad bits, and their offset in it
     uint32_t bits;
     size_t size;
     const char *place;
@@ -167,7 +167,7 @@ TEST(CheckFinite, FindsTheFirstBadPlaceOfEveryFormat) {
                {WeightFormat::Int8F, 5, 0, 0xFF800000, 4, "row 1, column 128"}};
   for (const Case &test : cases) {
     const int64_t rows = 10, k = 512, bytes = storedBlockBytes(test.format);
-    // Set all bits except the scales': codes are never NaN.
+    // Set all bits except those of the scales. Codes are never NaN.
     std::vector<std::byte> data(static_cast<size_t>(rows * storedRowBytes(test.format, k)));
     if (!numericFormat(test.format).isFloat())
       for (size_t i = 0; i < data.size(); ++i) {

@@ -151,7 +151,7 @@ TEST_F(FolderTest, RevisionsAreNoPaths) {
                                "abc\x01"
                                "123"}) {
     cache.files["refs/main"] = revision;
-    // An empty refs/main is E0204, as any empty file is.
+    // An empty refs/main gives E0204, like any empty file.
     EXPECT_EQ(codeOf(cache), *revision ? "E0844" : "E0204") << revision;
   }
   cache.files["refs/main"] = "link";
@@ -243,7 +243,7 @@ TEST_F(FolderTest, FilesUnderOtherNames) {
     }
 }
 
-/// mlx-lm writes every folder like this, and so do programs that merge a model into one file.
+/// mlx-lm and programs that merge a model into one file write every folder like this.
 TEST_F(FolderTest, AnIndexBesideOneFile) {
   const auto index = [](const std::string &file) {
     return R"({"metadata": {}, "weight_map": {"a": ")" + file + R"(", "b": ")" + file +
@@ -298,7 +298,7 @@ TEST_F(FolderTest, AnIndexBesideOtherWeights) {
             std::string::npos);
   left.files["model.safetensors.index.json"] = "{}";
   EXPECT_NE(notesOf(left).find("cannot be read"), std::string::npos);
-  CheckpointFiles both = validShardedFolder(); // the same model twice
+  CheckpointFiles both = validShardedFolder(); // the folder has the same model twice
   SafetensorsImage whole;
   whole.add("a", "F32", {2, 3}, 24);
   whole.add("b", "BF16", {4, 2}, 16);

@@ -90,13 +90,13 @@ TEST(Gguf, TensorsAreSortedOutermostFirstAndInTheFile) {
     EXPECT_EQ(row[i], static_cast<float>(8 + i) - 7.5f);
   row.resize(32);
   ASSERT_TRUE(dequantizeRow(b->format, tensorRow(*b, 1), row));
-  for (int i = 0; i < 16; ++i) { // GgufImage's codes: j in the low nibble, 15-j in the high
+  for (int i = 0; i < 16; ++i) { // GgufImage's codes are j in the low nibble and 15-j in the high
     EXPECT_EQ(row[i], static_cast<float>(i - 8));
     EXPECT_EQ(row[16 + i], static_cast<float>(15 - i - 8));
   }
 }
 
-// Other files that lie next to models; each error points to the model.
+// Projectors and adapters lie next to models. Each error points to the model.
 TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   TemporaryFolder folder;
   const std::tuple<const char *, const char *, const char *> kinds[] = {
@@ -116,8 +116,7 @@ TEST(Gguf, ProjectorsAndAdaptersAreNoModels) {
   }
 }
 
-/// An NVFP4 matrix has one factor, a stack has one factor per matrix; factors for activations are
-/// dropped.
+/// An NVFP4 matrix has one factor, and a stack has one factor per matrix. Factors for activations are dropped.
 TEST(Gguf, FactorsOfNvfp4) {
   const auto open = [](std::vector<uint64_t> shape, std::vector<float> factors) {
     TemporaryFolder folder;
@@ -126,7 +125,7 @@ TEST(Gguf, FactorsOfNvfp4) {
     image.tensors = {{"a.weight", shape, 40, 0, {}},
                      {"a.input_scale", {1}, 0, 0, {}},
                      {"a.scale", {factors.size()}, 0, 0, {}}};
-    std::string weight(36 * blocks, '\x22'); // 1 of E2M1, under scales of 2^-3 * 1.25
+    std::string weight(36 * blocks, '\x22'); // the code of 1 in E2M1, under scales of 2^-3 * 1.25
     std::string scales(4 * factors.size(), '\0');
     std::memcpy(scales.data(), factors.data(), scales.size());
     const auto add = [&](size_t tensor, std::string bytes) {
@@ -151,7 +150,7 @@ TEST(Gguf, FactorsOfNvfp4) {
   EXPECT_EQ(open({64, 2, 2}, {0.0f, 3.0f}), stack);
 }
 
-// Blocks of 64 and of 128 values have the same type number; only their size tells them apart.
+// Blocks of 64 and of 128 values have the same type number. Only their size distinguishes them.
 TEST(Gguf, BlocksOfQ2AreToldByTheirRoom) {
   const auto read = [](uint64_t k, uint64_t rows, size_t bytesOfFirst, size_t bytesOfLast) {
     GgufImage image = GgufImage::valid();

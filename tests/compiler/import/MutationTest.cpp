@@ -86,7 +86,7 @@ void sweep(const Reader &reader, const std::string &valid, unsigned seed) {
     refused += !readThrough(reader, flipped);
   }
   EXPECT_GT(refused, 200) << "flips in a header are seen";
-  for (int i = 0; i < 2000; ++i) { // whole words: counts, lengths, offsets
+  for (int i = 0; i < 2000; ++i) { // damage whole words, such as counts, lengths and offsets
     std::string changed = valid;
     size_t at = random() % changed.size(), size = std::min<size_t>(8, changed.size() - at);
     static constexpr uint64_t kWords[] = {0,       ~0ull,      1ull << 63, 1ull << 32,

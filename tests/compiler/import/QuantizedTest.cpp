@@ -98,7 +98,7 @@ std::vector<float> unsorted(const std::vector<float> &row, const std::vector<flo
   return result;
 }
 
-/// bf16 and f16 scales might by chance fit a smaller type: none of these do.
+/// bf16 and f16 scales could by chance fit a smaller type, but none of these do.
 TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
   const std::map<std::string, Golden> goldens = GoldenFile().read();
   ASSERT_EQ(goldens.size(), kExpected.size());
@@ -129,7 +129,7 @@ TEST(Quantized, EveryMatrixEqualsTheReferenceBitForBit) {
       ASSERT_TRUE(dequantizeRow(*matrix, r, row)) << name;
       if (columns)
         row = unsorted(row, places);
-      for (int64_t i = 0; i < k; ++i) { // -0 of E2M1 is 0: twice the number is an integer
+      for (int64_t i = 0; i < k; ++i) { // -0 of E2M1 is 0, since twice the number is an integer
         const float wanted = golden.values[size_t(r * k + i)];
         if (auto off = kOff.find(name); off != kOff.end())
           ASSERT_NEAR(row[size_t(i)], wanted, off->second * 1.01 * largestAround(row, i))
@@ -172,7 +172,7 @@ void expectRows(const Checkpoint &checkpoint, const std::vector<TensorRows> &par
   EXPECT_TRUE(std::ranges::equal(numbers, wanted)) << what;
 }
 
-/// Any matrix of a stack can be read, and a selection of its rows in an order: gate and up of gpt-oss
+/// Any matrix of a stack can be read, and so can a selection of its rows in a given order. Gate and up of gpt-oss
 /// alternate.
 TEST(Quantized, MatricesOfAStack) {
   for (const char *name : {"gpt-oss-mxfp4", "fp8-stack-block", "fp8-stack"}) {
@@ -195,8 +195,8 @@ TEST(Quantized, MatricesOfAStack) {
   }
 }
 
-/// Experts of a layer that are stored as separate tensors get one format, so that they can form a stack: the
-/// one that holds the scales and zero points of all of them.
+/// Experts of a layer that are stored as separate tensors get one format, so that they can form a stack. The format can
+/// hold the scales and zero points of all of them.
 TEST(Quantized, ExpertsHaveOneFormat) {
   const std::map<std::string, Golden> goldens = GoldenFile().read();
   Golden both = goldens.at("gptq-4-g128"),
@@ -254,7 +254,7 @@ TEST(Quantized, OrderedColumnsOfSomeExperts) {
   expectOrderedRows(**opened, "e.experts.0.up", golden.values);
 }
 
-/// Where a scale covers 16 or 32 values, rows have as many such groups as they have scales.
+/// A scale covers 16 or 32 values. Rows have as many such groups as they have scales.
 TEST(Quantized, RowsThatEndInsideOfAGroup) {
   for (const auto &[name, codes, scales, size] :
        {std::tuple{"ct-mxfp4", "w.weight_packed", "w.weight_scale", "32"},
@@ -277,7 +277,7 @@ TEST(Quantized, RowsThatEndInsideOfAGroup) {
   }
 }
 
-/// Groups of unexpected sizes are not a column order that can be sorted.
+/// Groups of uneven sizes are not a column order that can be sorted.
 TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   Golden golden = GoldenFile().read().at("gptq-act-order");
   auto *groups = reinterpret_cast<int32_t *>(golden["w.g_idx"].bytes.data());
@@ -289,7 +289,7 @@ TEST(Quantized, OrderedColumnsOfUnevenGroups) {
   EXPECT_EQ((*opened)->notes.size(), 1u);
 }
 
-/// If the columns of one expert cannot be sorted, the other experts are converted to numbers as well: a stack
+/// If the columns of one expert cannot be sorted, the other experts are converted to floats as well, because a stack
 /// has one format.
 TEST(Quantized, OrderedColumnsOfUnevenGroupsOfAnExpert) {
   const Golden stored = GoldenFile().read().at("gptq-act-order");
@@ -343,7 +343,7 @@ TEST(Quantized, TheOwnFileOfModelOpt) {
   }
 }
 
-/// Code tables that differ from bitsandbytes', and a state that does not match its codes.
+/// Covers code tables that differ from bitsandbytes', and a state that does not match its codes.
 TEST(Quantized, FourBitsOfAnotherKind) {
   const Golden golden = GoldenFile().read().at("bitsandbytes-nf4");
   Golden map = golden;
@@ -456,7 +456,7 @@ TEST(Quantized, PartsThatDoNotFit) {
   EXPECT_EQ(codeOf(shape), "E0477");
 }
 
-/// Sizes whose sums overflow: a group size near the largest integer means the whole row.
+/// Covers sizes whose sums overflow. A group size near the largest integer means the whole row.
 TEST(Quantized, SizesThatOverflow) {
   Golden row = GoldenFile().read().at("gptq-4-row");
   row.replace("\"group_size\": -1", "\"group_size\": 9223372036854775708");

@@ -1,7 +1,7 @@
 //===- QuantizedVariantsTest.cpp - Variants that the different exporters write ----===//
 //
-// Versions of GPTQ and names of its method, keys that do not affect the numbers, groups that do not divide a
-// row, scales of every type, and scales of zero.
+// The variants are versions of GPTQ and names of its method, keys that do not affect the numbers, groups that do not
+// divide a row, scales of every type, and scales of zero.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/checkpoint/Dequantize.h"
 #include "compiler/import/parts/RawTensors.h"
@@ -278,7 +278,7 @@ TEST(Gptq, ModulesWithSettingsOfTheirOwn) {
 // Groups that do not divide a row
 //===----------------------------------------------------------------------===//
 
-/// compressed-tensors: one row of ones with scales 2, 3, 4, …, one per group.
+/// Returns a compressed-tensors file of one row of ones, whose scales 2, 3, 4, … belong to one group each.
 Golden ragged(const std::string &format, int bits, const std::string &groups, int64_t k,
               int64_t columns) {
   Golden golden;
@@ -345,7 +345,7 @@ TEST(Groups, SeveralOfOneConfiguration) {
   const Error both = errorOf(ragged("pack-quantized", 4, of96 + "," + of128, 192, 2));
   EXPECT_EQ(both.code, "E0477");
   EXPECT_HAS(both.what, "match several groups");
-  // Without a strategy, compressed-tensors' default applies: by group_size.
+  // Without a strategy, compressed-tensors' default applies, which follows group_size.
   EXPECT_EQ(
       scalesOf(ragged("pack-quantized", 4, group("g", 4, R"(, "group_size": 128)"), 192, 2))[127],
       2);
@@ -455,8 +455,8 @@ TEST(Scales, ThatTheFormatDoesNotHold) {
   }
 }
 
-/// Where all codes are zero, a scale may be anything from 0 to the smallest accepted scale: 0, a subnormal, a
-/// tiny number.
+/// Where all codes are zero, a scale may be any number from 0 to the smallest accepted scale, such as 0, a subnormal or
+/// a tiny number.
 TEST(Scales, OfZeroOverCodesOfZero) {
   for (const auto &[name, codes] : {std::pair{"modelopt-fp8", "w.weight"},
                                     {"modelopt-fp8-block", "w.weight"},
@@ -518,7 +518,7 @@ TEST(Scales, OfZeroInFormatsOfIntegers) {
     }
 }
 
-/// compressed-tensors' divisor is infinite where a whole matrix is zero.
+/// compressed-tensors writes an infinite divisor where a whole matrix is zero.
 TEST(Scales, OfAMatrixOfZeros) {
   for (float by : {std::numeric_limits<float>::infinity(), 0.0f, 1e38f}) {
     Golden golden = GoldenFile().read().at("ct-nvfp4");

@@ -90,7 +90,7 @@ TEST(RowOrder, LoopsCountLikeDigits) {
   EXPECT_EQ(k.last(18), 15);
   EXPECT_EQ(k.run(0, 18), 2);
   EXPECT_EQ(k.run(3, 18), 1);
-  // Rope's halves reordered as pairs: two heads of four rows.
+  // Rope's halves are reordered as pairs. There are two heads of four rows.
   RowOrder pairs{0, {{2, 4}, {2, 1}, {2, 2}}};
   rows.clear();
   for (int64_t n = 0; n < 8; ++n)
@@ -126,10 +126,10 @@ TEST(RowSource, OneMatrixOfAStack) {
   Made made;
   made.add("experts", WeightFormat::F16, {4, 6, 8});
   const Tensor *experts = made.done().find("experts");
-  // gate and up interleaved: up of the third expert
+  // The rows are up of the third expert, where gate and up are interleaved.
   expectRows(made.find({{"experts", 2, {1, {{3, 2}}}}}),
              {{experts, 13}, {experts, 15}, {experts, 17}});
-  // Without a matrix number, all matrices follow each other: the second rows of each.
+  // Without a matrix number, all matrices follow each other. This reads the second row of each.
   expectRows(made.find({{"experts", -1, {1, {{4, 6}, {1}}}}}),
              {{experts, 1}, {experts, 7}, {experts, 13}, {experts, 19}});
   EXPECT_EQ(made.find({{"experts", 3}}).rows(), 6);
@@ -162,7 +162,7 @@ TEST(RowSource, NumbersOfAMatrixTurnIntoAVector) {
   for (int64_t tap = 0; tap < 3; ++tap)
     for (int64_t channel = 0; channel < 5; ++channel)
       EXPECT_EQ(turned[tap * 5 + channel], rowOf(*conv, channel)[tap]) << tap << ' ' << channel;
-  // Read as rows, the tensor is a stack; and blocks of codes are not numbers.
+  // If the tensor is read as rows, it is a stack. Blocks of codes are not numbers.
   EXPECT_FALSE(RowSource::find(made.done(), std::span(&byTap, 1)));
   const TensorRows codes{"packed", -1, {0, {{64}, {3, 64}}}};
   EXPECT_FALSE(RowSource::find(made.done(), std::span(&codes, 1), Unit::Numbers));
@@ -238,7 +238,7 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   ASSERT_TRUE(RowSource(g).read(0, columns));
   ASSERT_TRUE(RowSource(h).read(0, rows));
 
-  // Rows 4 and 5, then 1 to 3, each with its own factor, read in any order and any range.
+  // Reads rows 4 and 5, then 1 to 3. Each has its own factor, and the rows are read in any order and any range.
   RowSource source =
       made.find({{"a", -1, RowOrder::range(4, 2), false, Factors{"g", 1}, Factors{"h"}},
                  {"a", -1, RowOrder::range(1, 3), false, Factors{"g", 1}, Factors{"h"}}});
@@ -257,8 +257,7 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   ASSERT_TRUE(source.read(1, some));
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin() + 8));
 
-  // Rows that were joined before they were multiplied: the factors continue from one part to the
-  // next.
+  // These rows were joined before they were multiplied, so the factors continue from one part to the next.
   RowSource joined = made.find({{"a", -1, RowOrder::range(2, 3), false, {}, Factors{"h", 0, 2}},
                                 {"a", -1, RowOrder::range(0, 3), false, {}, Factors{"h", 0, -3}}});
   std::vector<float> last(8);
@@ -267,7 +266,7 @@ TEST(RowSource, NumbersMultipliedByVectors) {
   for (size_t k = 0; k < 8; ++k)
     EXPECT_EQ(last[k], own[k] * rows[5]);
 
-  // Columns of a transposed tensor: they are its rows here.
+  // Columns of a transposed tensor become its rows.
   RowSource across = made.find({{"a", -1, {}, true, Factors{"h"}, Factors{"g"}}});
   std::vector<float> column(6);
   ASSERT_TRUE(across.read(3, column));

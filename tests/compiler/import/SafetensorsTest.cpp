@@ -56,7 +56,7 @@ TEST(Safetensors, DataNeedsNoAlignment) {
   EXPECT_EQ(read, value);
 }
 
-// Checkpoints of transformers before 4.40 contain masks: their bytes are located, and a family must recognise
+// Checkpoints of transformers before 4.40 contain masks. The importer locates their bytes, and a family must recognise
 // them by name.
 TEST(Safetensors, MasksAreKeptByName) {
   SafetensorsImage image;

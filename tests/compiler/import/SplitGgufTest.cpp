@@ -85,7 +85,7 @@ TEST_F(SplitGguf, PartsMustBelongTogether) {
   other.files[third] = validSplitGguf(/*tensors=*/4).files[third];
   EXPECT_EQ(errorOf(other).code, "E0841");
   EXPECT_EQ(errorOf(validSplitGguf(/*tensors=*/4)).code, "E0841") << "one is nowhere";
-  // Two parts of a three-part model, named as a model of two parts.
+  // Two parts of a three-part model are named like the parts of a model of two.
   CheckpointFiles fewer{.name = "fewer", .open = "m-00001-of-00002.gguf"};
   fewer.files = {{"m-00001-of-00002.gguf", files.files.at("m-00001-of-00003.gguf")},
                  {"m-00002-of-00002.gguf", files.files.at(second)}};
@@ -101,7 +101,7 @@ TEST_F(SplitGguf, APartUnderAnotherName) {
   EXPECT_NE(error.fix.find("NAME-00002-of-00003.gguf"), std::string::npos) << error.format();
 }
 
-/// Files as llama-gguf-split --merge leaves them and as other programs change them: with any integer type and
+/// Covers files as llama-gguf-split --merge leaves them and as other programs change them, with any integer type and
 /// under any name.
 TEST_F(SplitGguf, OneFileThatWasMerged) {
   const std::string number[] = {little<uint8_t>(0),  little<int8_t>(0),   little<uint16_t>(0),
@@ -126,7 +126,7 @@ TEST_F(SplitGguf, OneFileThatWasMerged) {
         files.open = "";
         EXPECT_TRUE(open(files)) << "by its folder: " << name;
       }
-  // Other split keys refer to the parts that were merged; without a count the model is not split.
+  // Other split keys refer to the parts that were merged. Without a count, the model is not split.
   GgufImage left = GgufImage::valid(), odd = left;
   left.entries.push_back(ggufEntry("split.no", 5, little<int32_t>(-7)));
   left.entries.push_back(ggufEntry("split.tensors.count", 8, ggufText("many")));

@@ -39,7 +39,7 @@ std::vector<std::string> keysOf(const Checkpoint &checkpoint) {
 
 using Keys = std::vector<std::string>;
 
-// Gemma 3 4B as published by Google: keys that equal the class's defaults are omitted.
+// Covers Gemma 3 4B as published by Google, which omits keys that equal the class's defaults.
 TEST(Wrapper, DefaultsOfTheTextModelAreFilledIn) {
   auto gemma = unwrap(R"({"architectures": ["Gemma3ForConditionalGeneration"],
     "boi_token_index": 255999, "eoi_token_index": 256000, "eos_token_id": [1, 106],
@@ -85,7 +85,7 @@ TEST(Wrapper, TheNestedLevelWins) {
   EXPECT_FALSE(qwen->has("rope_parameters.mrope_section"));
 }
 
-// Three equal positions rotate like one, also if the text model was saved on its own.
+// Three equal positions rotate like one, even if the text model was saved on its own.
 TEST(Wrapper, APlainModelKeepsEverythingElse) {
   auto plain = unwrap(R"({"architectures": ["Qwen3_5ForCausalLM"], "image_size": 3,
     "rope_parameters": {"mrope_interleaved": true, "mrope_section": [11, 11, 10],
@@ -120,7 +120,7 @@ TEST(Wrapper, ATextModelWithoutANameIsRefused) {
   }
 }
 
-// What else an unknown wrapper does with its text model is not known: the family will refuse it.
+// It is not known what else an unknown wrapper does with its text model, so the family will refuse it.
 TEST(Wrapper, UnknownOnesKeepTheKeysThatNobodyKnows) {
   auto unknown = unwrap(R"({"architectures": ["W"], "model_type": "w", "embedding_scale": 2.0,
     "image_token_id": 4, "vision_config": {"a": 1}, "text_config": {"model_type": "new"}})");
@@ -200,7 +200,7 @@ TEST_F(WrapperFiles, TowersMayBeOfAnyType) {
   EXPECT_EQ(describe(checkpoint->leftOut[1]), "projector left out: 5 bytes, 1 tensor");
 }
 
-// Quantised weights find their parts before names change, at whatever level the configuration is.
+// Quantised weights find their parts before names change, whichever level has the configuration.
 TEST_F(WrapperFiles, ScalesFindTheirWeights) {
   SafetensorsImage image;
   image.add("language_model.model.layers.0.a.weight", "F8_E4M3", {2, 2}, 4);
@@ -305,7 +305,7 @@ TEST(WrapperGguf, DraftBlocksAreNoLayers) {
   EXPECT_TRUE(checkpoint->unusedKeys().empty());
 }
 
-// A count that leaves no layer is left for the family to refuse.
+// If the count leaves no layer, the importer keeps it, and the family refuses it.
 TEST(WrapperGguf, AnOddCountStays) {
   auto checkpoint = openGguf(
       {ggufEntry("a.block_count", 4, little(3)), ggufEntry("a.nextn_predict_layers", 4, little(3))},

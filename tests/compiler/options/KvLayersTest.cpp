@@ -8,7 +8,7 @@ using namespace ingot::compiler;
 
 namespace {
 
-/// Six layers: all but 2 and 5 have a window; 4 has no cache.
+/// The model has six layers. All but 2 and 5 have a window, and 4 has no cache.
 const std::vector<LayerCache> kLayers = {{{64}, 9}, {{64}, 9}, {{64}, 0},
                                          {{64}, 9}, {{}, 0},   {{64}, 0}};
 

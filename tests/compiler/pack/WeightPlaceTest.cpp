@@ -1,7 +1,7 @@
 //===- WeightPlaceTest.cpp - Packing follows the formulas of WeightPlace.h ----===//
 //
-// Reads every format in both layouts number by number: everything that a file's blocks hold is found where
-// the formula puts it, no two numbers share a bit, and bits that belong to no number are 0.
+// The test reads every format in both layouts number by number. Everything that a file's blocks hold is where the
+// formula puts it, no two numbers share a bit, and bits that belong to no number are 0.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/blocks/Codes.h"
 #include "compiler/import/checkpoint/Dequantize.h"
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t kRows = 35; // three tiles, two panels
 
-/// A matrix of random numbers in a format that files hold. Scales are small and finite, whichever bytes are
-/// read as a scale.
+/// A matrix of random numbers in a format that files hold. Scales are small and finite, whichever bytes are read as a
+/// scale.
 struct Stored {
   std::vector<std::byte> bytes;
   std::vector<float> scales; ///< of fp8
@@ -76,8 +76,8 @@ private:
   std::vector<int> taken;
 };
 
-/// Takes the bits of w[row][k] where codes are not in planes: the bits of only this number and, if it is the
-/// first value of a run, those of the run.
+/// Takes the bits of w[row][k] where codes are not in planes. These are the bits of this number alone and, if it is the
+/// first value of a run, the bits of the run.
 template <typename Layout, typename Take>
 void takePacked(const Layout &layout, Bits &bits, int64_t row, int64_t k, Take take) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -159,7 +159,7 @@ testing::AssertionResult disjoint(const Layout &layout, const std::vector<std::b
   return all ? bits.restIsZero() : all;
 }
 
-/// Checks a format that files hold: each part, bit for bit.
+/// Checks each part of a format that files hold, bit for bit.
 template <typename Layout>
 void expectParts(const Layout &layout, const Stored &stored, const std::vector<std::byte> &packed) {
   const NumericFormat &format = numericFormat(layout.format);
@@ -192,8 +192,8 @@ void expectParts(const Layout &layout, const Stored &stored, const std::vector<s
   }
 }
 
-/// Checks a float, or a format that --quantize makes: within a bf16's rounding, or within half a step plus
-/// the rounding of its scale.
+/// Checks a float to within a bf16's rounding, or a format that --quantize makes to within half a step plus the
+/// rounding of its scale.
 template <typename Layout>
 void expectNumbers(const Layout &layout, const import::Tensor &source,
                    const std::vector<std::byte> &packed) {
@@ -270,14 +270,13 @@ INSTANTIATE_TEST_SUITE_P(All, WeightPlaces, testing::Range(0, kWeightFormatCount
                            return std::string(numericFormat(WeightFormat(info.param)).name);
                          });
 
-// The formula is constexpr. This checks it for the second step of a tile of q4_0 and for a row of the other
-// half.
+// The formula is constexpr. These lines check it for the second step of a tile of q4_0 and for a row of the other half.
 constexpr FragmentLayout kTile{WeightFormat::Q4_0, 16, 64, 64, 512, 512, -1, -1, -1, 576, 1, 1};
 constexpr NumericFormat kQ4{
     WeightFormat::Q4_0, "q4_0", NumericFormat::Kind::Affine, 4, 32, 8, false, 0};
 static_assert(codePlace(kTile, kQ4, 0, 16).byte == 4 && codePlace(kTile, kQ4, 0, 1).byte == 2 &&
               scalePlaces(kTile, kQ4, 8, 32).d == 512 + 2 * 3);
-// A constexpr check for the last sub-block of a row in the second panel of q4_k, after a panel of one block of 4736
+// These lines check it for the last sub-block of a row in the second panel of q4_k, after a panel of one block of 4736
 // bytes.
 constexpr PanelLayout kPanel{
     WeightFormat::Q4_K, 64, 256, 256, 512, 640, 0, 64, 128, 384, 4736, 1, 2};

@@ -38,7 +38,7 @@ TEST(Arithmetic, RmsNormOfHeads) {
   expectValues(rmsNorm(rowsOf(4, {3, 4, 6, 8}), each, 0, 2, 0), {3 / a, 8 / a, 18 / b, 32 / b});
 }
 
-TEST(Arithmetic, LayerNormOfHeads) { // heads with means 4 and 7 and deviations 1 and 3
+TEST(Arithmetic, LayerNormOfHeads) { // heads have means 4 and 7 and deviations 1 and 3
   std::vector<float> weight = {1, 2}, each = {1, 2, 3, 4};
   expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), weight, {}, 0, 2, 0), {-1, 2, -1, 2});
   expectValues(layerNorm(rowsOf(4, {3, 5, 4, 10}), each, {}, 0, 2, 0), {-1, 2, -3, 4});
@@ -234,7 +234,7 @@ TEST_F(Attention, SoftcapBendsScores) {
 }
 
 TEST_F(Attention, WeightsInBytesLoseWhatIsSmallBesideTheLargest) {
-  // Scores 1 and 2 weigh values 10 and 20, scores -1 and 0.5 weigh 1 and 2: products with codes of V are
+  // Scores 1 and 2 weigh values 10 and 20, and scores -1 and 0.5 weigh values 1 and 2. Products with codes of V are
   // multiples of a 255th of the larger one.
   auto rounded = [](double small, double large, double sum) {
     const double unit = large / 255;
@@ -253,7 +253,7 @@ TEST_F(Attention, AValueSeesWhatItHeldWhenItWasMade) {
 }
 
 TEST(KvState, RowsAreRoundedToTheCachesType) {
-  std::vector<float> k = {1.00390625f}, v = {1.0001f}; // 1 + 2^-8: a tie, rounded to even
+  std::vector<float> k = {1.00390625f}, v = {1.0001f}; // 1 + 2^-8 is a tie and is rounded to even
   KvState bf16(KvFormat::BF16), f16(KvFormat::F16);
   bf16.append(0, 0, 0, k, v);
   f16.append(0, 0, 0, k, v);
@@ -265,7 +265,7 @@ TEST(KvState, RowsAreRoundedToTheCachesType) {
 
 TEST(KvState, Fp8HasAScaleForEachHead) {
   KvState fp8(KvFormat::FP8);
-  // Scale 1: codes have 4 bits of significand, ties go to even, and steps are 2^-9 below 2^-6.
+  // The scale is 1. Codes have 4 bits of significand, ties go to even, and steps are 2^-9 below 2^-6.
   std::vector<float> k = {448, 17, 19, 0.0009765625f, 0.0029296875f, -433, 431, 15};
   std::vector<float> v = {0, 0, 0, 0, -896, 0.1f, 30, 34};
   fp8.append(0, 0, 0, k, v, 2);

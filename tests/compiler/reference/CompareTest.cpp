@@ -89,8 +89,8 @@ TEST(PassChecker, ComparesWithTheProgramBefore) {
   EXPECT_EQ(again->maxAbsolute, 0);
 }
 
-// A pass that changes a weight's format computes the same from unrounded numbers. The cost of rounding them
-// is reported separately and grows as bits are removed.
+// A pass that changes a weight's format computes the same result from unrounded numbers. The cost of rounding them is
+// reported separately and grows as bits are removed.
 TEST(PassChecker, MeasuresWhatFormatsCost) {
   mlir::MLIRContext context;
   auto to = [&](std::string format) {

@@ -58,7 +58,7 @@ TEST(Interpreter, ChunksAndBatchChangeNoBit) {
   std::vector<float> first = program.run({{0, 1, 2, 3}, {}, {}, {}}, chunks);
   EXPECT_EQ(joined(first, program.run({{4, 5}, {}, {4, 5}, {}}, chunks)), whole);
 
-  // The same sequence in a batch with others; only its logits are requested.
+  // Runs the same sequence in a batch with others, and requests only its logits.
   Step mixed{{5, 0, 1, 2, 5, 3, 4, 5},
              {9, 2, 2, 2, 9, 2, 2, 2},
              {0, 0, 1, 2, 1, 3, 4, 5},
@@ -88,7 +88,7 @@ TEST(Interpreter, AFusedOpIsTheOpsOfItsRegion) {
   EXPECT_EQ(plain.run(step), other.run(step));
 }
 
-// The cost of an encoding does not concern lm.
+// The rounding of an encoding is no part of lm.
 TEST(Interpreter, RoundedRowsHaveTheSameValues) {
   std::string rounded = with(kLayer, "%z = lm.linear %a, %o : tensor<?x8xf32>,",
                              R"(%h = lm.cast %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">

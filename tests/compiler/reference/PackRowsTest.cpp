@@ -27,7 +27,7 @@ std::vector<std::byte> someBytes(WeightFormat format, int64_t rows) {
   return data;
 }
 
-/// k of a fused tensor, [head][q, k, v], and a separate tensor that holds the same rows.
+/// The k rows of a fused tensor, [head][q, k, v], and a separate tensor that holds the same rows.
 struct Packed {
   std::vector<std::byte> data, copied;
   import::Checkpoint checkpoint;
@@ -80,7 +80,7 @@ TEST(PackRows, PanelsOfHeads) {
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 0, part));
     ASSERT_TRUE(compiler::packPanels(packed.copy, layout, 0, whole));
     EXPECT_TRUE(part == whole);
-    // The piece of one job: the panels starting at the second.
+    // One job packs the panels from the second one on.
     std::vector<std::byte> piece(bytes - static_cast<size_t>(layout.panelBytes()));
     ASSERT_TRUE(compiler::packPanels(packed.source(), layout, 1, piece));
     EXPECT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + layout.panelBytes()));

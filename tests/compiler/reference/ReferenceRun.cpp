@@ -4,8 +4,7 @@
 //   ingot-reference-run MODEL --score F.json        nll of a JSON array of ids
 //   ingot-reference-run MODEL --print               the imported lm
 //
-// This is not a test: it is the tool with which the goldens were first reproduced, kept for the
-// next architecture.
+// This program is not a test. The goldens were first reproduced with it, and it stays for the next architecture.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/Interpreter.h"
 #include "models/Family.h"

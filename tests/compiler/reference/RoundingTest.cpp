@@ -83,7 +83,7 @@ TEST(Rounding, ScalesAreNeverLost) {
     ASSERT_TRUE(roundRow(format, rounded));
     for (size_t i = 0; i < row.size(); ++i) // the step is f16's smallest number
       EXPECT_LE(std::abs(row[i] - rounded[i]), 0x1p-25f);
-    row[3] = 1e7f; // beyond 127 times f16's largest number
+    row[3] = 1e7f; // more than 127 times f16's largest number
     import::Tensor tensor{"w", WeightFormat::F32, {1, 32}, std::as_bytes(std::span(row))};
     PanelLayout layout = panelLayout(format, 1, 32);
     std::vector<std::byte> panel(static_cast<size_t>(layout.panelBytes()));

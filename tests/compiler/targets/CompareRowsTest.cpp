@@ -38,7 +38,7 @@ private:
 constexpr RoutesLayout kLayout = Routes::kLayout;
 constexpr double kAllowed = 1e-6;
 
-/// Compares routes that `change` has modified with the expected ones.
+/// Compares routes that `change` has modified with the expected routes.
 BufferAgreement ofRoute(const std::function<void(Routes &)> &change) {
   Routes expected, found;
   change(found);

@@ -119,7 +119,7 @@ TEST_F(ExecutorTest, movesPages) {
   std::vector<std::byte> host(2 * mover->pageBytes(0));
   mover->save(0, 1, host.data());
   mover->save(0, 2, host.data() + mover->pageBytes(0));
-  // Another sequence overwrites the pages meanwhile.
+  // Another sequence overwrites the pages before they are loaded.
   ASSERT_TRUE(executor->step(OneSequence(test::fakePrompt(96, 5), 0, 96, {0, 1, 2}).view()));
   mover->load(0, host.data(), 7);
   mover->load(0, host.data() + mover->pageBytes(0), 1);

@@ -274,7 +274,7 @@ int64_t fakeHidden(std::span<const int32_t> ids, bool recurrent = false) {
       hidden[q] = (hidden[q] + r) % kModulus;
     }
     std::vector<int64_t> next(hidden.size());
-    int64_t h = 0; // folds over the past, so it is causal
+    int64_t h = 0; // it folds over the past only, so it is causal
     for (size_t q = 0; q < hidden.size(); ++q) {
       int64_t k = hidden[q], v = hidden[q] + int64_t(q % 5);
       next[q] = h = (h * 31 + k * 3 + v + int64_t(q) * 7 + int64_t(weight)) % kModulus;

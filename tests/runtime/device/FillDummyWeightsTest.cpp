@@ -117,7 +117,7 @@ TEST(DummyWeights, BeyondTheMemoryAreRefusedBeforeAnyIsTaken) {
   EXPECT_EQ(little.error().exit, ExitCode::File);
   EXPECT_NE(little.error().why.find("generated from the seed"), std::string::npos);
 
-  // A file of a few kilobytes, valid otherwise, with 2^40 f32 values that need 4 TiB.
+  // The file has a few kilobytes and is otherwise valid, but it names 2^40 f32 values, which need 4 TiB.
   FakeFile huge([](fb::EngineT &table) {
     addSeeded(table, WeightFormat::F32, {uint64_t(1) << 20, uint64_t(1) << 20});
   });

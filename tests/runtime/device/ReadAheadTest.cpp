@@ -78,7 +78,7 @@ TEST(ReadAhead, SlowTrialsDoNotCount) {
   }
 }
 
-/// Covers launches that a specialisation of the program leaves out, and launches of which a thread gets no part.
+/// Covers launches that a specialisation of the program leaves out, and launches in which a thread gets no part.
 TEST(ReadAhead, LaunchesThatNeverRanDoNotCount) {
   ReadAhead reading({0, 0, 1}, 2);
   for (int i = 0; i <= ReadAhead::kTrials; ++i)

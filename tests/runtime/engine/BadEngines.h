@@ -20,10 +20,10 @@ struct BadEngine {
   std::string bytes() const;
 };
 
-/// All of them.
+/// Returns all bad engines.
 const std::vector<BadEngine> &badEngines();
 
-/// Only those of one subject.
+/// Returns only the bad engines of one subject.
 std::vector<BadEngine> badFiles();
 std::vector<BadEngine> badPrograms();
 std::vector<BadEngine> badWeights();

@@ -27,7 +27,7 @@ fb::EntryT &entryOf(Program &program);
 fb::OutputT &outputOf(Program &program, fb::OutputRole role);
 fb::OutputT &addOutput(Program &program, fb::OutputRole role, fb::Encoding encoding, size_t buffer);
 
-/// All inputs of writeEngine(). `variant` changes the weights' bytes.
+/// All inputs of writeEngine(). `variant` selects the weights' bytes.
 struct Synthetic {
   Table table;
   std::vector<compiler::SegmentSource> sources;

@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-float halfToFloat(uint16_t bits) { // only normal numbers and zero occur
+float halfToFloat(uint16_t bits) { // handles only normal numbers and zero
   if ((bits & 0x7fff) == 0)
     return 0;
   float size = std::ldexp(1024.0f + float(bits & 1023), (bits >> 10 & 31) - 25);

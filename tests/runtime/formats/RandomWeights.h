@@ -83,7 +83,7 @@ void fillRandomly(const Layout &layout, char *bytes, unsigned seed, float d, flo
         put(places.s, uint8_t(format.hasMin           ? subScale
                               : format.floatSubScales ? random() % 0x60 // 0 to 32
                                                       : subScale - (1 << format.subScaleBits) / 2));
-      if (format.hasZeros) // around the middle, and the full range
+      if (format.hasZeros) // values around the middle, and the full range
         put(places.t, uint8_t(random() % (1u << format.bits)));
       else if (places.t >= 0)
         put(places.t, uint8_t(random() % (1u << format.subScaleBits)));

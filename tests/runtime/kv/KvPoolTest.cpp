@@ -51,7 +51,7 @@ TEST(KvPool, promisesArePagesNobodyElseGets) {
   EXPECT_TRUE(pool.extend(first, 65));
   EXPECT_EQ(pool.pagesInUse(), 3);
   pool.release(1);
-  EXPECT_TRUE(pool.extend(first, 97)); // available pages go to the first caller
+  EXPECT_TRUE(pool.extend(first, 97)); // the first caller gets the available pages
   pool.release(first);
   EXPECT_EQ(pool.pagesInUse(), 0);
   EXPECT_EQ(pool.availablePages(), 4);
@@ -150,7 +150,7 @@ TEST(KvPool, forksShareUntilTheyWrite) {
 }
 
 TEST(KvPool, windowsGiveBackWhatNobodySees) {
-  // One group for all positions, one for a window of 64 (positions are read in blocks of 128).
+  // One group keeps all positions, and one has a window of 64. Positions are read in blocks of 128.
   KvPool pool({{40, 0}, {12, 64}}, 2, 1024, 32, /*mostTokens=*/32);
   EXPECT_EQ(mostPagesHeld(64, 1024, 32, 32), 9); // 64 + 127 + 32 + 32 positions at any offset
   EXPECT_TRUE(pool.fits(1024));
@@ -199,7 +199,7 @@ TEST(KvPool, aHitNeedsTheLastWindowOfEveryGroup) {
   EXPECT_EQ(pool.held(again, 0).first, 0);
   EXPECT_EQ(pool.held(again, 1).first, 16); // (640 - 63) / 128 * 4
   pool.release(again);
-  // With half of its last window evicted, it resumes where a whole window is still cached, or starts over.
+  // Half of its last window is evicted. It resumes where a whole window is still cached, or starts over.
   ASSERT_TRUE(pool.extend(other, 500));
   pool.release(other);
   int32_t third = pool.admit(500);

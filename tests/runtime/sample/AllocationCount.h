@@ -16,8 +16,8 @@ int64_t allocationCount();
 /// Returns the number of allocations that have not been freed.
 int64_t liveAllocations();
 
-/// Makes the n-th call from now throw std::bad_alloc; 0: no call does. Returns false if operator new
-/// cannot be replaced.
+/// Makes the n-th call from now throw std::bad_alloc. With 0, no call throws. Returns false if operator new cannot be
+/// replaced.
 bool failAllocation(int64_t n);
 
 } // namespace ingot::test

@@ -189,7 +189,7 @@ TEST(Sampler, maximaChangeNoChoice) {
     Sampler with{int64_t(vocab)}, without{int64_t(vocab)};
     for (int trial = 0; trial < 60; ++trial) {
       std::vector<float> logits(vocab);
-      for (float &logit : logits) // few values, so ties; or a spread
+      for (float &logit : logits) // few distinct values, so that there are ties, or a spread
         logit = trial % 3 == 0   ? float(random() % 5)
                 : trial % 3 == 1 ? -2.5f
                                  : float(random() % 4096) * 0x1p-8f;

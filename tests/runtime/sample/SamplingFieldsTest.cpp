@@ -32,8 +32,8 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text;
 }
 
-/// A text that must match `pattern` for each row. In the pattern, NAME is the row's name, and C, PY
-/// and TRITON are its type there.
+/// A text that must match `pattern` for each row. In the pattern, NAME is the row's name, and C, PY and TRITON are the
+/// row's type in that language.
 struct Interface {
   const char *path, *pattern;
 };
@@ -49,7 +49,7 @@ constexpr Interface kInterfaces[] = {
     {"tests/e2e/fields.py", R"re("NAME": \()re"},
 };
 
-/// The range as documents write it.
+/// Returns the range as documents write it.
 std::string rangeText(const SamplingField &field) {
   if (std::holds_alternative<uint64_t SamplingParams::*>(field.member))
     return "64 bits";
@@ -61,7 +61,7 @@ std::string rangeText(const SamplingField &field) {
   return number(field.least) + (field.most >= INT32_MAX ? " or more" : " to " + number(field.most));
 }
 
-/// The row of the table in docs/command-line.md.
+/// Returns the field's row of the table in docs/command-line.md.
 std::string documentRow(const SamplingField &field) {
   std::string row = "| `" + std::string(field.name) + "`";
   row += " | " + (field.apart() ? "" : "`" + replaced(field.flags, ",", "`, `") + "`");

@@ -7,7 +7,7 @@ using namespace ingot::runtime;
 
 namespace {
 
-/// 10 ms plus 1 ms per token.
+/// A step takes 10 ms plus 1 ms per token.
 StepCost tenMilliseconds() { return StepCost({{{0, 0.010}, {1000, 1.010}}, 0, 0}); }
 
 ChunkQuery ask(int64_t decoding, int64_t prompts, int64_t promptTokens = 2048) {
@@ -22,7 +22,7 @@ TEST(ChunkBudget, aPromptMayDoubleAStep) {
 }
 
 TEST(ChunkBudget, manyPromptsKeepFewWaiting) {
-  // 2 rows take 12 ms. 31 times that is 372 ms, which leaves 360 tokens.
+  // 2 rows take 12 ms. A step may take 31 times that, 372 ms, which leaves 360 tokens.
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 30)), 352);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(2, 200)), 510);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {}, ask(30, 3)), 112);
@@ -43,7 +43,7 @@ TEST(ChunkBudget, thereIsAlwaysProgress) {
 
 TEST(ChunkBudget, targetsReplaceTheBalance) {
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 0.150, 0}, ask(30, 1)),
-            96); // 110 are left
+            96); // 110 tokens are left
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Whole, 0.150, 0}, ask(30, 1)), 96);
   EXPECT_EQ(chunkBudget(tenMilliseconds(), {ChunkRule::Balanced, 9, 0}, ask(30, 1)), 482);
 }
@@ -68,7 +68,7 @@ TEST(ChunkBudget, aStepOfPromptsAloneEndsSoonWhereThatCostsLittle) {
   const StepCost thrifty({{{0, 1e-5}, {1000, 1.00001}}, 0, 0});
   EXPECT_EQ(chunkBudget(thrifty, options, ask(0, 1)), 96);
   ChunkQuery far = ask(0, 1);
-  far.firstPosition = 1'000'000; // attention makes one tile exceed the whole time
+  far.firstPosition = 1'000'000; // attention alone makes one tile exceed the allowed time
   EXPECT_EQ(chunkBudget(StepCost({{{0, 1e-5}, {1000, 1.00001}}, 0, 1e-6}), options, far), 64);
   EXPECT_EQ(chunkBudget(thrifty, options, ask(1, 1)), 1 * 4) << "somebody decodes: as ever";
 }

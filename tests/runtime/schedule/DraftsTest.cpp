@@ -47,7 +47,7 @@ TEST(Drafts, wrongOnesChangeNothing) {
   EXPECT_EQ(with.scheduler.stats().acceptedTokens, 0u);
 }
 
-/// Prompts and answers get their token and row whatever is proposed, and no sequence is preempted.
+/// Prompts and answers get their tokens and rows whatever is proposed, and no sequence is preempted.
 TEST(Drafts, takeWhatIsLeft) {
   FakeSetup setup = drafting(16, 50);
   setup.groups = {{12, 0}};

@@ -104,7 +104,7 @@ public:
   std::vector<runtime::SequenceId> finished; ///< in order of their ends
   std::vector<Group> groups;
   int64_t steps = 0, mostTokens = 0, computed = 0;
-  int64_t replaced = 0; ///< snapshots written over their predecessor
+  int64_t replaced = 0; ///< snapshots that were written over their predecessor
 
 private:
   void check(const BatchView &batch);

@@ -75,8 +75,8 @@ void expectEqual(const SimulationResult &a, const SimulationResult &b) {
 
 } // namespace
 
-/// The results agree to the last digit under every policy. Two clocks drive the same replica: the loop
-/// of a single service and the event queue of a fleet.
+/// A fleet of one must agree with the simulator to the last digit under every policy. The loop of a single service and
+/// the event queue of a fleet drive the same replica with different clocks.
 TEST(Fleet, ofOneIsTheSimulator) {
   for (RoutePolicy policy : {RoutePolicy::Random, RoutePolicy::Least, RoutePolicy::Prefix})
     for (QueueOrder order : {QueueOrder::Priority, QueueOrder::Fair})
@@ -131,7 +131,7 @@ TEST(Fleet, isDeterministic) {
             simulateFleet(requests, fleet(4, RoutePolicy::Random)).whole.ttft.mean);
 }
 
-/// With two concurrent requests on two replicas, each takes as long as by itself.
+/// Two concurrent requests on two replicas must each take as long as a single request.
 TEST(Fleet, replicasWorkSideBySide) {
   std::vector<SimulatedRequest> two(2);
   for (SimulatedRequest &one : two) {
@@ -221,7 +221,7 @@ TEST(Fleet, prefixRoutingFindsWhatLeastLoses) {
   const auto requests = chats(60, 3000);
   auto small = [](RoutePolicy policy) {
     FleetSetup setup = fleet(8, policy);
-    setup.replica.pages = 600; // 19,200 positions, for 20 system prompts of 256 and the rest
+    setup.replica.pages = 600; // 19,200 positions for 20 system prompts of 256 and all the rest
     return setup;
   };
   const FleetResult least = simulateFleet(requests, small(RoutePolicy::Least)),
@@ -254,8 +254,8 @@ TEST(Fleet, aPopularPrefixIsSpread) {
   EXPECT_GT(piled.whole.ttft.mean, 5 * spread.whole.ttft.mean);
 }
 
-/// A replica fails under load. Requests without any output yet are answered by another replica, the
-/// others have ended, none hangs, and the replica comes back empty.
+/// A replica fails under load. Another replica answers the requests that have no output yet, and the others have ended.
+/// No request hangs, and the failed replica comes back empty.
 TEST(Fleet, aFailureLosesWhatWasUnderWay) {
   const auto requests = synthesize(load(8, 400));
   FleetSetup setup = fleet(4, RoutePolicy::RoundRobin);

@@ -1,8 +1,7 @@
 //===- GroupTest.cpp - Sequences that advance together ----------------------===//
 //
-// Tests searches: beams and candidates, each of which waits for the others after every step. With too
-// few rows and pages, batched with others, preempted and cancelled, they find the same as when run
-// by themselves.
+// Tests beam searches and candidates, whose sequences wait for each other after every step. With too few rows and
+// pages, batched with others, preempted and cancelled, they must find the same results as when run by themselves.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -47,7 +46,7 @@ TEST(Group, takesItsRowsTogether) {
   FakeModel model(setupOf(64, 4));
   model.ask(promptOf(40, 1), 30);
   model.ask(promptOf(40, 2), 30);
-  model.askGroup(promptOf(40, 3), 30, 3); // two rows are free, it needs one more
+  model.askGroup(promptOf(40, 3), 30, 3); // two rows are free, but it needs one more
   SequenceId behind = model.ask(promptOf(40, 4), 30);
   model.step();
   EXPECT_EQ(model.scheduler.running(), 2);
@@ -96,8 +95,8 @@ TEST(Group, isPreemptedAndAnswersTheSame) {
     }
 }
 
-/// Each sequence fits by itself, but the whole search does not. Its sequences preempt each other,
-/// and one that is ahead of the others is preempted when they cannot continue without its pages.
+/// Each sequence fits by itself, but the whole search does not. Its sequences preempt each other. A sequence that is
+/// ahead of the others is preempted when they cannot continue without its pages.
 TEST(Group, goesOnWhereItHardlyFits) {
   for (int64_t pages : {4, 5, 6}) {
     FakeModel model(setupOf(pages, 3));
@@ -137,7 +136,7 @@ TEST(Group, aBetterPriorityTakesItsPlace) {
   other.run();
 }
 
-/// Each token of the prompt gets its row exactly once, even if the search is preempted later.
+/// Each token of the prompt gets its row exactly once, even if the search is later preempted.
 TEST(Group, everyPromptTokenHasItsRowOnce) {
   FakeSetup setup = setupOf(10, 4);
   FakeModel model(setup);

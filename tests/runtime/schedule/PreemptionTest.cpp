@@ -25,13 +25,13 @@ TEST(Preemption, theLastToArriveIsPreempted) {
     ScheduleStats stats = model.scheduler.stats();
     EXPECT_EQ(stats.preemptions, 1u);
     EXPECT_EQ(stats.swaps, swapPages ? 1u : 0u);
-    // It had 4 pages, and the other sequence left one of them cached.
+    // The preempted sequence had 4 pages, and the other sequence left one of them cached.
     EXPECT_EQ(model.computed, 2 * 209 + (swapPages ? 0 : 3 * 32));
   }
 }
 
 TEST(Preemption, swapsOnlyWhatFitsTheHost) {
-  FakeModel model(tight(/*swapPages=*/3)); // it has 4 when it is preempted
+  FakeModel model(tight(/*swapPages=*/3)); // it has 4 pages when it is preempted
   model.ask(promptOf(20, 1), 190);
   model.ask(promptOf(20, 2), 190);
   model.run();
@@ -126,8 +126,8 @@ TEST(Preemption, whatWaitsMayBeEnded) {
   }
 }
 
-/// The demand is many times the pool, with several answers each. The first running sequence always
-/// advances, so the work bounds the number of steps.
+/// The demand is several times the pool, and requests have several answers each. The first running sequence always
+/// advances, so the total work bounds the number of steps.
 TEST(Preemption, fourTimesThePoolMakesProgress) {
   for (uint64_t swapPages : {0, 6, 40})
     for (bool moves : {true, false}) {

@@ -1,7 +1,7 @@
 //===- RandomScheduleTest.cpp - Thousands of schedules, one result ---------===//
 //
-// For any pool, limits, policy and traffic, every sequence finishes with the same answer as by
-// itself, no page is written that others read, and no page is in use at the end.
+// Under any pool, limits, policy and traffic, every sequence must finish with the same answer as by itself, no page may
+// be written that others read, and no page may be in use at the end.
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/schedule/FakeModel.h"
 
@@ -55,7 +55,7 @@ void schedule(uint32_t seed, Totals &totals, bool fixed = false) {
     setup.ahead = true;
     setup.ends = int(seed % 4);
   }
-  if (fixed) { // between the slots that one sequence needs and plenty
+  if (fixed) { // from the slots that one sequence needs up to plenty
     setup.moves = true;
     setup.fixed.slots = 2 + seed / 5 % (4 * setup.rows);
     setup.fixed.snapshotPages = 1 + seed % 4;

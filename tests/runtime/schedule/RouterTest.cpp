@@ -109,7 +109,7 @@ TEST(Router, prefixFollowsTheLongestMatch) {
   EXPECT_EQ(router.send(a, -1), 0);
   EXPECT_EQ(router.send(b, -1), 1);
   EXPECT_EQ(router.send(a, -1), 0);
-  // 48 equal ids are three blocks, 15 are none.
+  // 48 equal ids make three blocks, and 15 make none.
   auto half = a, hardly = a;
   std::iota(half.begin() + 48, half.end(), 9000);
   std::iota(hardly.begin() + 15, hardly.end(), 9500);
@@ -147,8 +147,8 @@ TEST(Router, loadOutweighsThePrefix) {
   EXPECT_EQ(router.send(a, -1), 0);
 }
 
-/// If the replica with the longest match is overloaded, the next longest match gets the request before
-/// a replica without a match.
+/// If the replica with the longest match is overloaded, the replica with the next longest match gets the request before
+/// any replica without a match.
 TEST(Router, prefixKnowsASecond) {
   Router router = routerOf(RoutePolicy::Prefix, 3);
   const auto half = ids(0, 64), whole = ids(0, 128);

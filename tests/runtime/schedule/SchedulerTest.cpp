@@ -80,7 +80,7 @@ TEST(Scheduler, everyPositionGivesARowPerTokenWithinTheRowLimit) {
     SequenceId id = model.ask(promptOf(100), 0, options);
     model.run();
     EXPECT_EQ(model.answers.at(id).rows, 100);
-    // Its pages are not cached: it requested every row, as do the sequences after it.
+    // Its pages are not cached, because it requested every row. The following sequences do the same.
     EXPECT_EQ(model.pool.pagesCached(), 0);
     id = model.ask(promptOf(100), 0, options);
     model.run();

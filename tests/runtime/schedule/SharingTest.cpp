@@ -135,7 +135,7 @@ TEST(Sharing, forksWithoutARowWait) {
   }
 }
 
-/// As in a beam search, at any step some beams fork and others end.
+/// At any step some sequences fork and others end, as in a beam search.
 TEST(Sharing, beamsForkAndEndAtAnyStep) {
   for (bool moves : {true, false}) {
     FakeSetup setup;

@@ -84,7 +84,7 @@ TEST(Simulator, isDeterministic) {
   EXPECT_EQ(a.requests, 150);
 }
 
-/// The requirement: at most 4 % waste at realistic lengths (mean prompt 512, answer 256).
+/// The requirement is at most 4 % waste at realistic lengths (mean prompt 512, answer 256).
 TEST(Simulator, wastesLittle) {
   SyntheticLoad wanted;
   wanted.rate = 1.2;
@@ -94,8 +94,8 @@ TEST(Simulator, wastesLittle) {
   EXPECT_GT(result.waste, 0.001);
 }
 
-/// The requirement: when a prompt of 2,048 tokens arrives, p99 of the time between ids stays within 2.5
-/// times its undisturbed value.
+/// The requirement: when a prompt of 2,048 tokens arrives, the p99 of the time between ids is at most 2.5 times its
+/// undisturbed value.
 TEST(Simulator, balancedChunksKeepThePace) {
   std::vector<SimulatedRequest> requests(16);
   for (SimulatedRequest &one : requests) {
@@ -117,7 +117,7 @@ TEST(Simulator, balancedChunksKeepThePace) {
   SimulationResult whole = simulate(requests, setup);
   EXPECT_GT(whole.itl.most, 5 * undisturbed);
   EXPECT_LT(balanced.ttft.most, 4 * whole.ttft.most) << "nor does it wait for ever";
-  // It also holds if the engine's costs are wrong, once steps have been measured.
+  // It also holds with wrong costs in the engine, once steps have been measured.
   setup.policy.chunks.rule = ChunkRule::Balanced;
   setup.costFactor = 0.2;
   EXPECT_LT(simulate(requests, setup).itl.p99, 2.5 * undisturbed);

@@ -43,7 +43,7 @@ TEST(StepCost, aStepThatWaitedDoesNoHarm) {
   cost.observe({1, 0, 0}, 0); // a measurement of 0 does not count
   cost.observe({0, 0, 0}, 1);
   EXPECT_NEAR(cost.predict({1, 0, 0}), 1.0, 1e-12);
-  for (int i = 0; i < 9; ++i) // the machine's speed changes: it adapts
+  for (int i = 0; i < 9; ++i) // the machine's speed changes, and the prediction adapts
     cost.observe({1, 0, 0}, 3.0);
   EXPECT_NEAR(cost.predict({1, 0, 0}), 3.0, 1e-12);
 }

@@ -49,7 +49,7 @@ TEST(WorkQueue, shortWorkPassesLongWork) {
   EXPECT_EQ(order, "ab18");
 }
 
-/// Work of 2 MB is overtaken by work that arrives within its second, and by no later work.
+/// Work that arrives while the 0.3 s of the long work "2" pass overtakes it. Work that arrives later does not.
 TEST(WorkQueue, nothingWaitsForEver) {
   std::string order;
   std::promise<void> last;

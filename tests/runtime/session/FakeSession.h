@@ -21,7 +21,7 @@ protected:
   void SetUp() override { path = writeFakeEngine("session.ingot", options()); }
   void TearDown() override { std::remove(path.c_str()); }
   virtual FakeOptions options() { return {}; }
-  /// For tests that link ingot-text-build.
+  /// Returns options with a tokenizer, for tests that link ingot-text-build.
   static FakeOptions withTokenizer() {
     auto made = text::compileTokenizerJson(fakeTokenizerJson());
     EXPECT_TRUE(made) << made.error().format();

@@ -1,7 +1,7 @@
 //===- SessionMemoryTest.cpp - Allocation failures on opening a session -----===//
 //
-// The n-th allocation fails, for every allocation that opening makes. Each failure returns
-// an error and leaks nothing: no memory, no descriptors, no mappings.
+// Each allocation that opening makes fails in turn. Each failure must return an error and leak nothing: no memory, no
+// descriptors, no mappings.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/EngineFile.h"
 #include "tests/runtime/sample/AllocationCount.h"

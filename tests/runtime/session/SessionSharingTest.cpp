@@ -193,7 +193,7 @@ TEST_F(SessionSharingTest, choicesAreCancelledTogetherAtAnyMoment) {
     });
     begins = true;
     for (int steps = 0; !ids.empty(); ++steps) {
-      // A slow client: no prompt is finished yet, with two tokens per step.
+      // The client is slow. No prompt is finished yet, with two tokens per step.
       while (steps >= 25 && !cancel)
         std::this_thread::yield();
       EXPECT_NO_THROW(session->step());
@@ -216,7 +216,7 @@ TEST_F(SessionSharingTest, refusesNumbersOfChoices) {
     EXPECT_EQ(session->submit(request({1}, 2), choices).error().code, "E0501");
 }
 
-/// Too few pages for all, with choices, under three ways of preemption.
+/// There are too few pages for all requests and their choices. The test uses three ways of preemption.
 TEST_F(SessionSharingTest, preemptedRequestsAnswerAsAlone) {
   constexpr int kRequests = 10;
   auto wantedOf = [](int i) {

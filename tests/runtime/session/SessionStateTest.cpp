@@ -125,8 +125,8 @@ TEST_F(SessionStateTest, beamsFindWhatTheyFindInOneBatch) {
   EXPECT_EQ(found(33, 12), whole);
 }
 
-/// Random batch compositions in little memory, with preemption by swap and by recompute, cached prefixes
-/// and cancelled requests.
+/// Batches are composed at random in little memory, with preemption by swap and by recompute, cached prefixes and
+/// cancelled requests.
 TEST_F(SessionStateTest, anyBatchLeavesAnswersAsTheyAre) {
   std::mt19937 random(7);
   auto below = [&](int n) { return int(random() % unsigned(n)); };

@@ -10,7 +10,7 @@ using namespace ingot::test;
 
 namespace {
 
-// Only Session::validate makes one, only its hooks can change, and each is submitted once.
+// Only Session::validate makes a ValidatedRequest. Only its hooks can change, and each is submitted once.
 static_assert(!std::is_default_constructible_v<ValidatedRequest>);
 static_assert(!std::is_constructible_v<ValidatedRequest, Request>);
 static_assert(!std::is_constructible_v<ValidatedRequest, const Session &,

@@ -197,7 +197,7 @@ TEST(CallEnds, valuesEndAtMarksOfOuterLevels) {
   EXPECT_EQ(two.calls, (Calls{{"get_weather", R"({"city": "Oslo"})"},
                               {"get_weather", R"({"city": "Bergen"})"}}));
   EXPECT_EQ(two.content, "\nDone.");
-  // A value that contains such marks and has its own end.
+  // This value contains such marks and has its own end.
   EXPECT_EQ(only(typed("qwen3-coder", call + city +
                                           "a </function> <parameter=n> b\n</parameter>\n"
                                           "</function>\n</tool_call>")),

@@ -257,7 +257,7 @@ inline const Spelled kSpelled[] = {
              "</atem:function_calls><|eot|>"},
 };
 
-/// As read(), with the schemas of the tools.
+/// Parses the text like read(), with the schemas of the tools.
 inline Parts readTyped(const OutputFormat &format, std::string_view text,
                        std::string_view toolsJson = kTypedTools) {
   Parts whole;

@@ -1,5 +1,5 @@
-// Tests the parsing of chat output with scripted answers in each format (there is no checkpoint here
-// that writes them): split into pieces in every way, malformed and truncated.
+// Tests the parsing of chat output with scripted answers in each format, since no checkpoint of these tests writes
+// them. The answers are split into pieces in every way, malformed and truncated.
 
 #include "ChatAnswers.h"
 #include "runtime/text/Json.h"
@@ -393,7 +393,7 @@ TEST(ChatOutput, reasoning) {
   format.reasoning = "magistral";
   format.reasoningOpen = false;
   expectParts("[THINK]a[/THINK]b", "a", "b");
-  // A bare call after the reasoning.
+  // A bare call follows the reasoning.
   format = {.tools = "llama3-json", .reasoning = "think"};
   expectParts("<think>a</think>\n{\"name\": \"f\", \"parameters\": {}}", "a", "", {{"f", "{}"}});
 }

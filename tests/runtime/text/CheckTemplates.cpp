@@ -56,7 +56,7 @@ std::string attack(const Case &one, const std::string &controls) {
 std::string check(const Case &one, simdjson::dom::element golden, const std::string &controls) {
   auto text = one.chat.render(one.messages, one.options);
   std::string_view expected;
-  if (golden["rendered"].get(expected)) // no expected text: Jinja refused it
+  if (golden["rendered"].get(expected)) // Jinja refused it, so no text is expected
     return text ? "Jinja refuses it: " + goldens::text(golden["refused"]) : "";
   if (!text)
     return text.error().format();

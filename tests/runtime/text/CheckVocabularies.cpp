@@ -6,9 +6,9 @@
 //                                     __ggml_vocab_test__, and FILE.gguf.out, a line of ids for each
 //   text-vocabularies --ids FILE.gguf <TEXTS      prints the ids of each line of standard input as a line; a line
 //                                                 that begins with a quote is a JSON string. If a config.json is
-//                                                 given instead of the GGUF, uses the tokenizer next to it
+//                                                 given instead of the GGUF, the tokenizer next to it is used
 //
-// Prints a line per file and finally "N passed, N failed". A file without texts, or of a kind that is
+// The program prints a line per file and finally "N passed, N failed". A file without texts, or of a kind that is
 // refused (E0620), is listed but not counted.
 
 #include "compiler/import/OpenCheckpoint.h"
@@ -91,8 +91,7 @@ Result<std::unique_ptr<text::Tokenizer>> open(const std::string &path) {
   return text::Tokenizer::fromBytes((*built)->kind, std::as_bytes(std::span(kept.back())));
 }
 
-/// Normalises the numbers of a line that llama.cpp prints, with spaces before, between and after
-/// them.
+/// Normalises a line of numbers that llama.cpp prints with spaces before, between and after them.
 std::string normal(const std::string &line) {
   std::istringstream words(line);
   std::string word, all;

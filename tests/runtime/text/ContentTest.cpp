@@ -1,6 +1,6 @@
-// Tests that control tokens in messages are treated as text, for every template of templates.json with
-// every small tokenizer. Chats without control tokens get the same ids as without the guard, even if it
-// becomes active because a content ends like the beginning of a control token.
+// Tests that control tokens in messages are treated as text, for every template of templates.json with every small
+// tokenizer. Chats without control tokens get the same ids as without the guard. This also holds if a content ends like
+// the beginning of a control token, which activates the guard.
 
 #include "Goldens.h"
 #include "compiler/text/TextBuild.h"
@@ -69,7 +69,7 @@ protected:
 } // namespace
 
 TEST_P(Content, OrdinaryChatsKeepTheirIds) {
-  // The second and third make the guard active, without a control token.
+  // The second and third texts activate the guard without a control token.
   for (const std::string &more : {std::string("hm "), control.substr(0, 2), control.substr(1)})
     EXPECT_GT(withAll(more,
                       [&](const ChatTemplate &chat, const ChatTemplate::Options &options,

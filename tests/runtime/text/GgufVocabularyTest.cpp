@@ -384,7 +384,7 @@ TEST(Ends, AreTheSameFromAGgufAndFromAFolder) {
 }
 
 TEST(GgufVocabulary, LlamasLikeTakeWholeWordsFirstAndBeginWithBos) {
-  // No merge produces the token "abc": there is none of a with bc or of ab with c.
+  // No merge produces the token "abc": neither a with bc nor ab with c.
   Checkpoint checkpoint = small();
   set(checkpoint, "tokens", Strings{"a", "b", "c", "ab", "abc", "<s>"});
   set(checkpoint, "token_type", std::vector<int64_t>{1, 1, 1, 1, 1, 3});
@@ -435,7 +435,7 @@ TEST(GgufVocabulary, NamesCutTextIntoTheModelsWords) {
       EXPECT_EQ(cutBy(name, words), words) << name;
 }
 
-// Merges are of pieces, not bytes. Spaces are U+2581, no space is added before a text, and BOS is always added,
+// Merges combine pieces, not bytes. Spaces are U+2581, no space is added before a text, and BOS is always added,
 // whatever the file states.
 TEST(GgufVocabulary, Gemma4ListsItsMerges) {
   Checkpoint checkpoint = gguf("gemma4", "gemma4");

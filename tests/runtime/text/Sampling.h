@@ -62,10 +62,9 @@ inline bool has(std::span<const uint32_t> mask, int32_t id) {
   return mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1;
 }
 
-/// Draws ids uniformly from the allowed ones until one ends the answer, and returns the text. Once the
-/// answer is long, it prefers the characters of `ends`, in this order, so that the answer ends. `marks`
-/// are texts one of which ends a part that would otherwise never end. Returns nullopt, and records a
-/// failure, if the answer gets stuck.
+/// Draws ids uniformly from the allowed ones until one ends the answer, and returns the text. Once the answer is long,
+/// it prefers the characters of `ends`, in this order, so that the answer ends. Any text of `marks` ends a part that
+/// would otherwise never end. Returns nullopt, and records a failure, if the answer gets stuck.
 inline std::optional<std::string> draw(const Words &words, const Grammar &grammar,
                                        std::mt19937 &random, size_t longAfter = 40,
                                        std::string_view ends = "\"}])>`\n0 ",

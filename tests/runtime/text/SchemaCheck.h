@@ -1,7 +1,7 @@
 //===- SchemaCheck.h - Validates a text against a JSON schema -------------===//
 //
-// Independent of the code that produces the texts: simdjson parses them, and the keywords that the
-// tests use are checked one by one, following the wording of the standard.
+// The check is independent of the code that produces the texts. simdjson parses them, and the keywords that the tests
+// use are checked one by one, following the wording of the standard.
 //===----------------------------------------------------------------------===//
 #pragma once
 

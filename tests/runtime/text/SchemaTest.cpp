@@ -32,7 +32,7 @@ void expectTaken(const std::string &schema, std::vector<std::string_view> good,
     EXPECT_FALSE(takes(words(), *grammar, text)) << schema << " takes " << text;
 }
 
-/// As expectTaken, for the schema with its objects closed.
+/// Does the same as expectTaken, for the schema with its objects closed.
 void expectClosed(const std::string &schema, std::vector<std::string_view> good,
                   std::vector<std::string_view> bad) {
   auto closed = closeObjects(schema);
@@ -64,7 +64,7 @@ TEST(Schema, patternsOfKeysThatAreAllNamedOfferNothing) {
   // The pattern's schema applies to the names that it matches.
   expectTaken(head + R"("patternProperties":{"^score$":{"maximum":3}}})", {R"({"score":3})"},
               {R"({"score":5})"});
-  // additionalProperties together with a pattern that matches every key.
+  // This schema has additionalProperties together with a pattern that matches every key.
   expectDrawn(R"({"type":"object","patternProperties":{"^x?":{"type":"null"}}})");
   expectTaken(R"({"type":"object","patternProperties":{".*":{"type":"integer"}}})",
               {"{}", R"({"a":1})"}, {R"({"a":"1"})"});

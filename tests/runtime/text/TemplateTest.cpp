@@ -124,7 +124,7 @@ TEST(ChatTemplate, isPythonsInWhatTemplatesOfModelsAsk) {
       render(
           "{{ tools is iterable and tools|length > 0 }},{{ 'a' is iterable }},{{ 1 is iterable }}"),
       "False,True,False");
-  // From Command-R's template.
+  // This expression is from Command-R's template.
   EXPECT_EQ(render("{{ '{\n'|indent(4, first=true) }}{{ 'a\n\nb'|indent(2) }}|{{ "
                    "'a\n\n'|indent(blank=true) }}"),
             "    {\na\n\n  b|a\n    \n    ");
@@ -222,7 +222,7 @@ TEST(ChatTemplate, enableThinkingIsTrueOnlyForTemplatesThatNegateIt) {
     auto text = parse(source)->render("[]", options);
     return text ? *text : text.error().format();
   };
-  // llama.cpp's templates of DeepSeek R1, QwQ and Command R7B.
+  // llama.cpp's templates of DeepSeek R1, QwQ and Command R7B negate the variable.
   const char *negated = "<think>{% if not enable_thinking %}</think>{% endif %}";
   EXPECT_EQ(render(negated, ""), "<think>");
   EXPECT_EQ(render(negated, R"({"enable_thinking": false})"), "<think></think>");
@@ -270,7 +270,7 @@ TEST(ChatTemplate, limitsHold) {
   ASSERT_FALSE(large);
   EXPECT_EQ(large.error().code, "E0611");
 
-  // Limits on instructions, output, recursion, and memory that few instructions allocate.
+  // Tests the limits on instructions, output, recursion, and memory that few instructions allocate.
   EXPECT_EQ(codeOf("{% for a in range(9999) %}{% for b in range(9999) %}{% set c = 1 %}{% endfor "
                    "%}{% endfor %}"),
             "E0613");

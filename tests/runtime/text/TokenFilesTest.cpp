@@ -267,7 +267,7 @@ Checkpoint folderOf(simdjson::dom::element golden, simdjson::dom::element one) {
 
 } // namespace
 
-// Folders without a tokenizer.json (make_folder_tokenizers.py).
+// Tests folders without a tokenizer.json (make_folder_tokenizers.py).
 TEST(FolderTokenizers, HaveTheIdsOfTransformers) {
   simdjson::dom::parser parser;
   simdjson::dom::element golden = parser.load(goldens::path("folder_tokenizers.json"));
@@ -313,7 +313,7 @@ TEST(FolderTokenizers, WhatDoesNotSayEnoughIsRefused) {
   EXPECT_EQ(error.code, "E0626");
 }
 
-// Named templates, chosen as in transformers.
+// Named templates are chosen as in transformers.
 TEST(ChatTemplates, TheDefaultAndOthers) {
   Checkpoint checkpoint = folder("");
   checkpoint.text.chatTemplates = {{"tool_use", "t"}, {"default", "d"}};

@@ -175,7 +175,7 @@ TEST(Tokenizer, refusesWhatIsFarTooLongAtOnce) {
   }
 }
 
-/// Bytes without an id in the vocabulary are dropped. They do not count, the others do.
+/// Bytes without an id in the vocabulary are dropped. Only the other bytes count.
 TEST(Tokenizer, aVocabularyThatLacksSomeBytesKnowsWhatIsTooLong) {
   Opened opened = compileAndOpen(plainBytesJson(/*all=*/false), kFlatBpe.data());
   std::string numbered, silent;

@@ -227,7 +227,7 @@ TEST(ToolGrammar, bareTextsObeyEveryKeyword) {
 
 namespace {
 
-/// The grammar, over words(), of any text with calls, and a test whether it accepts an answer.
+/// The grammar over words() of any text with calls, and a test of whether it accepts an answer.
 struct AnyText {
   std::string source;
   std::shared_ptr<const Grammar> grammar;
@@ -305,7 +305,7 @@ TEST(ToolGrammar, anyTextAndNothingElseIsFree) {
     }
   }
 
-  // Together with a tool that is not strict.
+  // The strict tool is used together with one that is not strict.
   const std::string both =
       strict.substr(0, strict.size() - 1) +
       R"(,{"function":{"name":"g","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}}])";

@@ -1,7 +1,7 @@
 //===- CompiledKernelsTest.cpp - Compiled kernels against the plan interpreter ----===//
 //
-// Runs CheckCode.h over plans of small models, at each level that the tests cover (emulated in generic IR
-// where this machine lacks it), and for GPUs on the emulator. Wrong code must be found.
+// The test runs CheckCode.h over plans of small models, at each level that the tests cover (emulated in generic IR
+// where this machine lacks it), and for GPUs on the emulator. It must find wrong code.
 //===----------------------------------------------------------------------===//
 #include "KernelRunner.h"
 #include "LoweredModel.h"
@@ -112,8 +112,7 @@ TEST(CompiledKernels, AnotherScaleOfAttentionIsFound) {
     return true;
   });
 }
-/// Integers round much more coarsely than floats, so smaller errors go unnoticed, also in a
-/// compilation.
+/// Integers round much more coarsely than floats, so the check misses smaller errors, even during a compilation.
 TEST(CompiledKernels, AnotherScaleOfAttentionOverInt8IsFound) {
   plant<kernel::AttentionOp>(
       "@attention",
@@ -161,7 +160,7 @@ constexpr const char *kCuda =
     "kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";
 
-/// Checks a plan against the code of other kernels, or of its own.
+/// Checks a plan against the code of the kernels in `from`, which is the plan itself or another one.
 Result<CodeAgreement> checkForGpus(mlir::ModuleOp plan, mlir::ModuleOp from,
                                    const std::string &target) {
   const Kernels kernels(from.getOps<kernel::FuncOp>());
@@ -339,8 +338,8 @@ TEST(DifferentialCheck, ReportsWritesToPagesOfOthers) {
   EXPECT_NE(why.find(" of @kv.0"), std::string::npos) << why;
 }
 
-// Pages are in no order, so a kernel that reads another entry of the block table, or the next page in memory,
-// reads another sequence.
+// The pages are in no order. A kernel that reads another entry of the block table, or the next page in memory,
+// therefore reads another sequence.
 TEST(DifferentialCheck, PagesLieInNoOrder) {
   reference::Batch step{{0, 1, 2}, {40, 0, 3}, {0}};
   const std::vector<int32_t> ids{1, 2, 3};

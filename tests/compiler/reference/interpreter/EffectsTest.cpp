@@ -28,7 +28,7 @@ static std::string findWith(const std::string &op, size_t operand, kernel::Opera
 
 TEST(Effects, AsDeclaredNothingIsFound) { EXPECT_EQ(findWith("nothing", 0, {}), ""); }
 
-// A row that is rotated in place but declared as only read: no later op would wait for it.
+// An op rotates a row in place but declares that it only reads it. No later op would wait for it.
 TEST(Effects, ReadInsteadOfReadAndWrite) {
   const std::string found = findWith("rope_append", 0, {true, false});
   EXPECT_NE(

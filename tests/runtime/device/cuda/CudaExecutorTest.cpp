@@ -277,7 +277,7 @@ TEST_F(CudaExecutorTest, GreedyStepsHaveTheirOwnGraphs) {
   EXPECT_EQ(executor->graphs(), 2u);
 }
 
-/// Two steps are in flight. The second reads the first's ids on the device.
+/// Two steps are in flight. The second reads the ids of the first on the device.
 TEST_F(CudaExecutorTest, RunsAheadOfIdsThatNobodyHasSeen) {
   auto executor =
       open(writeFakeEngine("ahead.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true)));
@@ -562,7 +562,7 @@ TEST_F(CudaExecutorTest, RefusesLimitsThatDoNotFitBeforeTakingAnything) {
   EXPECT_EQ(fake.highest, 0u);
 }
 
-/// KV pages do not take the memory that the driver needs later for code, graphs and itself.
+/// KV pages must leave the memory that the driver needs later for code, graphs and itself.
 TEST_F(CudaExecutorTest, LeavesRoomForWhatComesLater) {
   uint64_t takes = 0;
   {
@@ -570,7 +570,7 @@ TEST_F(CudaExecutorTest, LeavesRoomForWhatComesLater) {
     ASSERT_TRUE(executor);
     takes = executor->memory().taken();
   }
-  fake.memory = takes + takes / 8; // leaves an eighth of it: slightly too little
+  fake.memory = takes + takes / 8; // the free eighth is slightly too little
   auto refused = tryOpen(path());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "E0715");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSeed = 11;
 
-/// Any number of threads gives the same weights, of one tile or of several; 0 threads count as 1.
+/// Any number of threads generates the same weights, of one tile or of several. 0 threads count as 1.
 TEST(SeededWeightPieces, AreTheSameOnAnyNumberOfThreads) {
   for (uint64_t rows : {16, 100}) {
     const FragmentLayout layout = fragmentLayout(WeightFormat::BF16, int64_t(rows), 64);

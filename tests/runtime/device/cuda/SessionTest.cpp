@@ -77,8 +77,8 @@ TEST_F(CudaSession, GreedyIdsComeFromTheDevice) {
   }
 }
 
-/// A step begins before the ids of the previous one are known. Answers that end with one of those ids,
-/// cancelled answers and requests that arrive meanwhile do not affect the others.
+/// A step begins before the ids of the previous one are known. Meanwhile some answers end with one of those ids, some
+/// are cancelled, and requests arrive. None of this affects the other answers.
 TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   auto session =
       open(writeFakeEngine("ends.ingot", withGpuProgram({"cuda:sm_90a"}, true, /*greedy=*/true)),
@@ -117,9 +117,8 @@ TEST_F(CudaSession, RunsAheadAndDropsWhatNobodyWants) {
   EXPECT_EQ(fake.torn, 0);
 }
 
-/// There are too few pages for all, and steps begin before the previous ids are known. Pages are copied
-/// for choices, and swapped or recomputed, in the device's order. So are snapshots of a state of fixed
-/// size.
+/// There are too few pages for all sequences, and steps begin before the previous ids are known. Pages are copied for
+/// choices, and swapped or recomputed, in the device's order. Snapshots of a state of fixed size are handled likewise.
 TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
   for (auto [greedy, recurrent] : {std::pair(true, false), {false, false}, {true, true}})
     for (uint64_t swapBytes : {0, 1 << 20}) {
@@ -165,8 +164,8 @@ TEST_F(CudaSession, PreemptsAndForksWhileItRunsAhead) {
     }
 }
 
-/// Beams need logits, and fork and end at every step. They run together with answers that the device
-/// samples a step ahead, with too few pages for all. The results equal those on the CPU.
+/// Beams need logits, and they fork and end at every step. They run together with answers that the device samples a
+/// step ahead, and there are too few pages for all. The results must equal those on the CPU.
 TEST_F(CudaSession, BeamsBesideIdsOfTheDevice) {
   std::string path =
       writeFakeEngine("beams.ingot", withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true));

@@ -43,7 +43,7 @@ TEST_F(CudaUpload, EveryByteArrives) {
       there.push_back(std::move(*memory));
       parts.push_back({part, there.back().address()});
     }
-    // Runs twice, with pieces filled by hand in between. Copies in flight must be waited for.
+    // The upload runs twice, with pieces filled by hand in between. It must wait for copies in flight.
     for (int round = 0; round < 2; ++round) {
       auto sent = upload->send(parts, threads);
       ASSERT_TRUE(sent) << sent.error().format();

@@ -1,6 +1,6 @@
 //===- ApiTest.h - The routes over the fake engine, no sockets -------------===//
 //
-// A queue with a single thread stands in for the server's thread. A responder stores its response.
+// A queue with a single thread replaces the server's thread. A responder stores its response.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -125,7 +125,7 @@ TEST_F(ApiAsked, TheLogprobsOfAPromptAreThoseOfItsRows) {
                 1e-5);
   }
   const std::string fifth = at(answer, "/choices/0/logprobs/token_logprobs/5");
-  // Covers vLLM's prompt_logprobs list, and a prompt without an answer.
+  // The next answers have vLLM's prompt_logprobs list, and a prompt without an answer.
   auto scored = complete(R"("prompt":)" + list(prompt) + R"(,"max_tokens":0,"prompt_logprobs":0)");
   EXPECT_EQ(at(scored, "/choices/0/text"), "");
   EXPECT_EQ(at(scored, "/choices/0/finish_reason"), "length");
@@ -319,7 +319,7 @@ TEST_F(ApiAsked, ControlTokensOfMessagesAreText) {
               "/tokens");
   };
   EXPECT_EQ(tokens("a<eos>"), written);
-  // Control tokens of the template itself keep their ids, even next to such a content.
+  // Control tokens of the template itself keep their ids, even next to content with the same text.
   EXPECT_EQ(at(ask("/tokenize", R"({"prompt":"a<eos>"})"), "/tokens"), "[64,96]");
   EXPECT_EQ(
       at(ask("/v1/messages/count_tokens", R"({"messages":[{"role":"user","content":"a<eos>"}]})"),

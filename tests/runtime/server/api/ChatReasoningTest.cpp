@@ -200,7 +200,7 @@ TEST_F(ChatReasoning, aNamedFormatOfToolsWins) {
       }
 }
 
-/// For truncated calls: the text as far as it came, a closed object, and the finish reason.
+/// A truncated call must give the text as far as it came, a closed object, and the finish reason.
 TEST_F(ChatReasoning, argumentsThatAreCut) {
   say(R"(<tool_call>{"name":"f","arguments":{"a":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}}</tool_call>)");
   const std::string chat =

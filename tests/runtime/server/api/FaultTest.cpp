@@ -6,7 +6,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Fails at a step, or blocks in it until it is released.
+/// An executor that fails at a step, or blocks in it until it is released.
 class Failing final : public ExecutorAround {
 public:
   Failing(std::unique_ptr<runtime::Executor> device, int at, std::atomic<bool> *held)

@@ -65,7 +65,7 @@ TEST_F(ApiFieldRules, SamplingFieldsAreReadFromTheirTable) {
         continue;
       const std::string begin = R"({"prompt":[1],"max_tokens":1,")" + name + "\":";
       const double other = field.least == 1e-9 ? 0.5 : std::min(field.most, 1.0);
-      ask("/v1/completions", begin + number(other) + "}"); // no list of foreign fields has it
+      ask("/v1/completions", begin + number(other) + "}"); // no list of foreign fields contains it
       EXPECT_EQ(
           refusal("/v1/completions", begin + number(field.least - 2) + "}").find(name + ": is"),
           0u);

@@ -6,7 +6,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Delays each step, so that requests are still running when the test looks for them.
+/// An executor that delays each step, so that requests are still running when the test looks for them.
 class Slow final : public ExecutorAround {
 public:
   using ExecutorAround::ExecutorAround;

@@ -41,7 +41,7 @@ TEST_F(ApiLlamaCpp, EventsHaveTheirIds) {
   for (size_t at = 0; (at = stream->body.find("\"tokens\":[]", at)) != std::string::npos; ++at)
     ++empty;
   EXPECT_EQ(events, 4u) << stream->body;
-  EXPECT_EQ(empty, 1u) << stream->body; // the final event's
+  EXPECT_EQ(empty, 1u) << stream->body; // the list of the final event
 }
 
 TEST_F(ApiLlamaCpp, TimingsLeaveOutWhatWasCached) {
@@ -142,7 +142,7 @@ std::vector<int> numbersBehind(const std::string &text, const std::string &name)
 }
 } // namespace
 
-/// A prompt of 40 tokens, 16 per step. Progress is reported before each step and with the first token.
+/// The prompt has 40 tokens, and a step takes 16. Progress is reported before each step and with the first token.
 TEST_F(ApiTest, ProgressOfALongPrompt) {
   serve({.prefillChunk = 16}, "{% for m in messages %}{{ m.content }}{% endfor %}");
   const std::string fields = R"("max_tokens":2,"ignore_eos":true,"stream":true,)"

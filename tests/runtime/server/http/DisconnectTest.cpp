@@ -19,7 +19,7 @@ TEST(HttpDisconnect, IsNoticedInEveryPhase) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, 2s); // about 0.1 ms when measured
   };
   for (bool reset : {false, true}) {
-    RawClient waiting = test.client(); // sent nothing or half a request: no report
+    RawClient waiting = test.client(); // sent nothing or half a request, so nothing is reported
     waiting.close(reset);
     RawClient header = test.client();
     header.send("GET / HT");
@@ -58,7 +58,7 @@ TEST(HttpDisconnect, IsNoticedInEveryPhase) {
     leaves("with more sent ahead than is kept", std::move(stuffed), reset);
     test.release();
   }
-  RawClient half = test.client(); // a half-closed client counts as gone, too
+  RawClient half = test.client(); // a half-closed client also counts as gone
   half.send(get("/hold"));
   ASSERT_TRUE(soon([&] { return test.held() > 0; }));
   half.endSending();
@@ -182,7 +182,7 @@ TEST(HttpDisconnect, ABacklogOverTheLimitIsDropped) {
   EXPECT_EQ(calm.server->stats().droppedSlow, 0u);
 }
 
-TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // without an engine
+TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // uses no engine
   TestServer test({}, 500us);
   constexpr int kStreams = 256, kTokens = 150;
   std::vector<RawClient> clients;
@@ -197,7 +197,7 @@ TEST(HttpDisconnect, Of256Streams64LeaveAndTheRestAreExact) { // without an engi
   int left = 0;
   for (int k = 0; k < 64; ++k) {
     RawClient &client = clients[static_cast<size_t>(order[static_cast<size_t>(k)])];
-    // Leave at a random point in the stream.
+    // The client leaves at a random point in the stream.
     client.receive(random() % 1500, 20ms);
     client.close(k % 2 == 0);
     ++left;

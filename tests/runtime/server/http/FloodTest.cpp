@@ -205,7 +205,7 @@ TEST(HttpFlood, IdleConnectionsAreClosedForNewcomers) {
   DescriptorLimit limit(20'200); // or the system limit; both ends are in this process
   const size_t many = (limit.now() - 200) / 2, most = std::min<size_t>(1024, many / 4);
   TestServer test({.maxConnections = most, .headerTimeout = 60s}); // no connection times out
-  RawClient early = test.client(); // asks repeatedly: never the longest idle
+  RawClient early = test.client(); // asks repeatedly, so it is never the longest idle
   std::vector<RawClient> idle;
   size_t unanswered = 0;
   for (size_t i = 0; i < many; ++i) {
@@ -240,7 +240,7 @@ TEST(HttpFlood, RefusesConnectionsOverTheLimit) {
     EXPECT_TRUE(more.sawEnd());
   }
   EXPECT_EQ(test.server->stats().refused, 3u);
-  RawClient told = test.client(); // refused, but stays connected: no place for the next client
+  RawClient told = test.client(); // refused but still connected: the next client has no place
   EXPECT_EQ(told.answer().status, 503);
   std::this_thread::sleep_for(1100ms);
   EXPECT_EQ(test.client().ask(get("/health")).status, 503);

@@ -304,7 +304,7 @@ TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) {
       {.apiKeys = {"sk-first", "sk-second-key"}, .openPaths = {"/health"}, .wrongKeyDelay = 0ms});
   struct Given {
     const char *lines;
-    int key; ///< -1: refused
+    int key; ///< -1 if refused
   };
   const Given cases[] = {
       {"", -1},
@@ -354,7 +354,7 @@ TEST(HttpRefusal, NothingButOpenPathsAnswersWithoutTheKey) {
   EXPECT_EQ(test.client().ask(get("/health")).status, 200);
   EXPECT_EQ(test.client().ask(get("/%68ealth?x")).status, 200)
       << "the same path, spelled otherwise";
-  // Refused before a byte of the body is read.
+  // The request is refused before a byte of the body is read.
   RawClient client = test.client();
   client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
   Answer answer = client.answer();

@@ -173,7 +173,7 @@ TEST_F(BeamSearchTest, answersTheSameInABatch) {
   EXPECT_EQ(mixed->stats().pagesUsed, 0);
 }
 
-/// Too few pages, with preemption by swap and by recompute.
+/// There are too few pages for all beams, with preemption by swap and by recompute.
 TEST_F(BeamSearchTest, preemptedBeamsAnswerAsAlone) {
   auto wantedOf = [](int i) {
     Request wanted = beams(fakePrompt(20 + i * 9, i), 60, {3, 1.0, EarlyStopping::Never});
@@ -257,7 +257,7 @@ TEST_F(BeamSearchTest, stopStringsEndBeams) {
   Request wanted = beams(fakePrompt(20, 5), 12, {3, 0.0}); // short ones are favoured
   wanted.ignoreEos = true;
   const std::string plain = answers(*session, wanted, 1)[0].text;
-  wanted.stopStrings = {plain.substr(4, 2)}; // across two ids
+  wanted.stopStrings = {plain.substr(4, 2)}; // the string spans two ids
   auto found = answers(*session, wanted, 3);
   for (const Completion &one : found) {
     EXPECT_EQ(one.text.find(wanted.stopStrings[0]), std::string::npos);
@@ -388,7 +388,7 @@ TEST_F(BeamSearchTest, refusesWhatCannotBe) {
   Request promptAlone = beams(prompt, 5, {2});
   promptAlone.promptOnly = true;
   EXPECT_EQ(codeOf(promptAlone), "E0536");
-  // The worst case of all beams is checked exactly to the page.
+  // The check of the worst case of all beams is exact to the page.
   SessionOptions options;
   options.maxSeqs = 4;
   options.context = 256;
