@@ -86,7 +86,7 @@ TEST(ConfigKeys, EachIsUsedOrRefusedOrKnownToBeHarmless) {
   for (const std::string &name : tests::tinyNames()) {
     auto opened = import::openCheckpoint(tests::tinyCheckpoint(name).model);
     ASSERT_TRUE(opened) << opened.error().format();
-    const import::Checkpoint &original = **opened; // whose record of used keys stays empty
+    const import::Checkpoint &original = **opened; // its record of used keys stays empty
     const std::string family = models::findFamily(original.architecture)->name.str();
     const std::string before = imported(import::Checkpoint(original));
     ASSERT_FALSE(before.empty()) << name;

@@ -479,7 +479,7 @@ TEST(FamilyErrors, HeadsOfGptNeoxFillTheHiddenRows) {
 
 namespace {
 
-/// Two layers: a convolution, then attention.
+/// Returns a model of two layers: a convolution, then attention.
 Checkpoint hfLfm2(std::vector<int64_t> convolution = {8, 1, 3}) {
   Checkpoint c;
   c.container = import::Container::Safetensors;
@@ -529,7 +529,7 @@ TEST(FamilyErrors, AConvolutionOfAnotherShape) {
 
 namespace {
 
-/// A GGUF of one layer, a convolution; `kvHeads` may contradict that.
+/// Returns a GGUF whose only layer is a convolution. `kvHeads` may contradict that.
 Checkpoint ggufLfm2(std::vector<int64_t> kvHeads, const std::string &outputNorm) {
   Checkpoint c;
   c.container = import::Container::Gguf;

@@ -41,8 +41,7 @@ TEST(HeadNorms, OfAnotherShape) {
   EXPECT_HAS(turned.import(), "found 10x4, the configuration requires 4x10");
 }
 
-/// llama.cpp's converter of 2026 writes such a file for the 12B model: without the norms the result would be
-/// wrong.
+/// llama.cpp's converter of 2026 leaves the norms out of the 12B model's file. Without them the result would be wrong.
 TEST(HeadNorms, AGgufOfStableLm12BWithoutThem) {
   Changed lost("stablelm-parallel-gguf");
   for (const char *layer : {"blk.0.", "blk.1."})

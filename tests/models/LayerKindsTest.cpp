@@ -43,7 +43,7 @@ struct Imported {
 
 } // namespace
 
-// Seven layers, the sixth without a window; layers 1, 2 and 5 have other formats.
+// The model has seven layers, and the sixth has no window. Layers 1, 2 and 5 have other formats.
 TEST(LayerKinds, WindowAndFormatsMakeKinds) {
   Imported gemma("gemma3-gguf-mixed");
   EXPECT_EQ(gemma.kinds(), (std::vector<std::string>{"local0", "local1", "local1", "local0",

@@ -1,7 +1,8 @@
 //===- NeutralKeysTest.cpp - Keys that do not change the model -------------===//
 //
-// Rope keys that the rope's type does not use, GGUF keys that llama.cpp does not read or that have no effect,
-// lists with one entry per layer, and the number of positions that a stretched rope gives a model.
+// The keys are rope keys that the rope's type does not use, GGUF keys that llama.cpp does not read or that have no
+// effect, and lists with one entry per layer. The tests also cover the number of positions that a stretched rope gives
+// a model.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/OpenCheckpoint.h"
 #include "tests/SourceDir.h"
@@ -164,8 +165,7 @@ TEST(NeutralKeys, OfYarnInAGguf) {
     return importedWith(kGguf, more);
   };
   const std::string own = yarn({});
-  for (double said :
-       {0.878, 1.0, 1.1386294361119891}) // 1: what llama.cpp writes if it knows no factor
+  for (double said : {0.878, 1.0, 1.1386294361119891}) // llama.cpp writes 1 if it knows no factor
     EXPECT_EQ(yarn({{"llama.rope.scaling.yarn_attn_factor", said}}), own) << said;
   EXPECT_NE(yarn({{"llama.rope.scaling.yarn_attn_factor", 1.3}}), own);
   for (double said : {-1.0, 0.0, 1.0})
@@ -222,7 +222,7 @@ TEST(NeutralKeys, ListsOfEqualEntries) {
 }
 
 TEST(Hybrids, WhoseLayersAllAttend) {
-  // The names that llama.cpp's converter gives such a GGUF, with the same keys and tensors.
+  // llama.cpp's converter gives such a GGUF these names, with the same keys and tensors.
   const std::string plain = tests::Changed("granite4-gguf").import();
   EXPECT_NE(plain.find("lm.model"), std::string::npos) << plain;
   for (const std::string architecture : {"granitemoe", "granitehybrid"}) {

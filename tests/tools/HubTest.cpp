@@ -158,8 +158,7 @@ TEST(WantedFiles, Ggufs) {
   EXPECT_EQ(cut.error().code, "E0154");
 }
 
-/// The list of files comes from the hub: names of parts that do not exist must not cost time or
-/// memory.
+/// The list of files comes from the hub, so names of parts that do not exist must not cost time or memory.
 TEST(WantedFiles, NamesOfAHundredThousandParts) {
   std::vector<std::string> names;
   for (int i = 0; i < 2000; ++i)

@@ -134,8 +134,8 @@ try:
 except ValueError as error:
     assert "decode-smollm2" in str(error), error
 
-# Servers: ratios within a round, and the median over the rounds; a bar on a server without a figure stays open; both
-# verdicts occur.
+# Servers have ratios within a round, and the median over the rounds. A bar on a server without a figure stays open.
+# Both verdicts occur.
 import serving  # noqa: E402
 
 loads = {load.name: load for group in serving.GROUPS for load in group.loads}

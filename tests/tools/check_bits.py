@@ -16,7 +16,7 @@ for name, entry in entries.items():
     assert set(entry) == {"logits", "greedy", "drawn"} | (set() if cases[name].emulator else {"score"}), name
     assert all(isinstance(value, dict) == cases[name].by_level for value in entry.values()), name
 
-# Changes: a hash, an id, one level of two. A value that the list lacks is not a failure.
+# The changes are a hash, an id, and one level of two. A value that the list lacks is not a failure.
 integers, floats = cases["llama int8"], cases["llama"]
 found = {"logits": {"avx2": "a", "avx512": "a"}, "greedy": {"avx2": "1 2 | 3 4", "avx512": "1 2 | 3 4"}}
 entry = run.folded(integers, found, None)

@@ -14,7 +14,7 @@ import tempfile
 ingot, checkpoints = sys.argv[1:3]
 everything = "--all" in sys.argv
 
-# Per feature: a checkpoint that has it, additional configuration, options.
+# Each feature has a checkpoint, additional configuration, and options.
 FEATURES = {
     "attention to all": ("llama3-tied", {}, []),
     "windows": ("gemma3-layer-types", {}, []),

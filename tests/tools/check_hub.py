@@ -491,7 +491,7 @@ def test_python(hub):
     fetch(hub, "hf:tiny/llama")
     assert [one.path.split("?")[0] for one in hub.requests] == ["/api/models/tiny/llama/revision/main"], hub.requests
     fetch(hub, "hf:tiny/llama", HF_HUB_OFFLINE="1")
-    # The blob is there, say from another revision: only the link is made.
+    # If the blob is already there, for example from another revision, only the link is made.
     (folder / "snapshots" / commit / "model.safetensors").unlink()
     hub.clear()
     fetch(hub, "hf:tiny/llama")

@@ -31,8 +31,8 @@ Pattern SumOfTwins {
   replace root with op<lm.scale>(x) {factor = attr<"2.0 : f32">};
 }
 """
-# A correct text; one with a mistake; the word and the line of its diagnostic; a use (line, column) and the line of
-# its definition; the position of an op and its hover text.
+# Each case has a correct text, a text with a mistake, and the word and the line of its diagnostic. Then follow a use
+# (line, column) with the line of its definition, and the position of an op with its hover text.
 CASES = {
     "mlir": (MLIR, MLIR.replace("%one, %one", "%one, %tow"), ("undeclared", 3), (3, 22), 2, (3, 16), "arith.addf"),
     "pdll": (PDLL, PDLL.replace("op<lm.add>(x: Value, x)", "op<lm.add>(x: Value, y)"), ("undefined reference to", 4), (5, 11), 4, (4, 18), "lm.add"),

@@ -15,7 +15,7 @@ import pair  # noqa: E402
 # The rank follows the table of Wilcoxon's test: for 15 pairs and 5 %, the sum of ranks may
 # be 30, so the 31st mean is the bound.
 assert pair.signed_rank_place(15, 0.05) == 31 and pair.signed_rank_place(4, 0.05) == 0
-# Checked by enumeration for few pairs: all choices of signs are equally likely.
+# For few pairs, an enumeration checks the rank: all choices of signs are equally likely.
 for count, chance in ((6, 0.05), (9, 0.02)):
     sums = [sum(rank for rank, sign in zip(range(1, count + 1), signs) if sign) for signs in itertools.product((0, 1), repeat=count)]
     place = pair.signed_rank_place(count, chance)

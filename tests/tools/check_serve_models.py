@@ -20,8 +20,8 @@ ingot, engine, stem = sys.argv[1:]
 work = pathlib.Path(stem + ".models")
 shutil.rmtree(work, ignore_errors=True)
 work.mkdir(parents=True)
-# Each one fits, but not both together. (A container may have less memory than the machine:
-# then even the first does not fit.)
+# Each model fits, but not both together. (A container may have less memory than the machine. Then even the first does
+# not fit.)
 free = int(re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
 refused = subprocess.run([ingot, "serve", engine, "--port", "0", "--model", f"b={engine}", "--kv-memory", "2M", "--swap", str(free * 6 // 10)],
                          capture_output=True, text=True, timeout=60)

@@ -36,8 +36,8 @@ def sections_of(plan):
             case = section + (found[1] or "")
             sections[case] = []
         elif found := re.match(r"\s*plan\.launch @(\S+)", line):
-            # "gate_up_0" comes from the fusion "gate_up"; "linear_0_keys" from "linear", with the suffix of an op that
-            # was fused later, which stays.
+            # "gate_up_0" comes from the fusion "gate_up", and "linear_0_keys" from "linear". The suffix of an op that
+            # was fused later stays.
             sections[case].append(re.sub(r"_\d+(?=_|$)", "", found[1]))
     return {name: names for name, names in sections.items() if names}
 

@@ -1,1 +1,1 @@
-// Nothing.
+// This file has no patterns.

@@ -1,4 +1,4 @@
-// Valid, but not what a norm computes.
+// This rewrite is valid, but a norm computes something else.
 pdl.pattern @wrong : benefit(1) {
   %a = operand
   %mean = operand
