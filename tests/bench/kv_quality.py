@@ -14,7 +14,7 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent
 MIXES = {
     "smollm2": ["f16", "int8", "int4", "int4 0-3,26-=f16", "int4 0-1=f16", "int4 26-=f16", "int4 0-7,22-=f16", "int8 0-3,26-=f16", "int4 0-3,26-=int8"],
-    # Of its 18 layers every sixth attends to all positions, the others to 512.
+    # Every sixth of its 18 layers attends to all positions, and the others attend to 512.
     "gemma3": ["f16", "int8", "int4", "int4 5,11,17=f16", "int4 0-2,15-=f16", "int8 5,11,17=f16", "int8 5,11,17=int4", "f16 5,11,17=int8"],
 }
 

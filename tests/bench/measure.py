@@ -24,7 +24,7 @@ from peers import PARALLEL_NEW, PARALLEL_PROMPT  # noqa: E402  (peers/peers.py)
 from shapes import SHAPES  # noqa: E402
 
 PEER_NAMES = {"llama": "llama.cpp", "ik": "ik_llama.cpp", "openvino": "OpenVINO GenAI", "vllm": "vLLM bf16"}
-# GGUFs of shapes.py.
+# shapes.py makes these GGUFs.
 DUMMY = {"1b-q4_0": ("1b", "Q4_0"), "1b-q8_0": ("1b", "Q8_0"), "7b-a1b-q4_0": ("7b-a1b", "Q4_0"),
            "7b-a1b-qwen3moe-q4_0": ("7b-a1b-qwen3moe", "Q4_0"),
            **{f"1b-{kind.lower()}": ("1b", kind)
@@ -46,7 +46,7 @@ class Failed(Exception):
 @dataclass
 class Figure:
     value: float
-    also: dict = field(default_factory=dict)  # what else the measurement saw
+    also: dict = field(default_factory=dict)  # further figures of the measurement
 
 
 def check_exit(command, code, written):

@@ -7,12 +7,12 @@ from xml.sax.saxutils import escape
 
 from measure import PEER_NAMES
 
-# (row of `dev bench`, what the picture calls it)
+# (row of `dev bench`, its name in the picture)
 KINDS = (("decode-smollm2", "one user: new tokens per second"),
          ("prefill-smollm2", "reading a prompt of 512 tokens: tokens per second"),
          ("parallel8", "8 requests at once: new tokens per second"),
          ("parallel32", "32 requests at once: new tokens per second"))
-WIDTH, LABEL, ROOM = 820, 150, 110  # of the picture, the names before the bars, the numbers after them
+WIDTH, LABEL, ROOM = 820, 150, 110  # widths of the picture, of the names before the bars, of the numbers after them
 BAR, GAP, HEAD = 16, 5, 24
 
 STYLE = """

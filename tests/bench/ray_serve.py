@@ -59,7 +59,7 @@ def kinds():
 
     from ingot.ray._replica import EngineReplica
 
-    end, EngineReplica.__del__ = EngineReplica.__del__, lambda self: None  # Ray calls it itself
+    end, EngineReplica.__del__ = EngineReplica.__del__, lambda self: None  # Ray itself calls it
     ticks = os.sysconf("SC_CLK_TCK")
 
     def spent(child):

@@ -60,7 +60,8 @@ def step_costs(ingot, engine, replicas):
                  if (row["prompt"], row["sequences"], row["depth"]) == (prompt, sequences, depth)]
         return (prompt or sequences) / statistics.mean(found)
 
-    # Attention, per pair of positions and per position read: with 8 decoding sequences, and a prompt of 256 after 512.
+    # These are the costs of attention per pair of positions and per position read, with 8 decoding sequences, and with
+    # a prompt of 256 after 512.
     decode_pair = (seconds(0, 8, deep) - seconds(0, 8, 0)) / (8 * (deep - 8))
     prompt_more = seconds(256, 1, deep) - seconds(256, 1, 0)
     per_position = max(0.0, (prompt_more - decode_pair * deep) / (256 * deep - deep))

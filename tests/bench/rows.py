@@ -10,7 +10,7 @@ from typing import Callable, Optional
 from measure import PEER_NAMES, Figure
 
 GIB = 2**30
-COMPILE_MEMORY = 1.5e9  # and twice the largest tensor
+COMPILE_MEMORY = 1.5e9  # plus twice the largest tensor
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,8 @@ def experts(name, work):
 
 def deep_prefill(kv):
     def measured(b):
-        # At the start, at depth, at the start again: the machine's speed changes from minute to minute, so the start is
-        # measured before and after.
+        # Measures at the start, at depth, and at the start again, because the machine's speed changes from minute to
+        # minute.
         before, deep, after = b.bench(b.engine("1b-q4_0", kv), "-p", 512, "-n", 0, "-d", "0,8192,0", "--context",
                                       32768, "-r", 1)
         return Figure(200 * deep / (before + after),

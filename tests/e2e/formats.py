@@ -209,8 +209,8 @@ FORMATS = [
     Format("functiongemma", marks(around("<start_function_call>", "<end_function_call>", gemma_call("<escape>")), ""), arguments="gemma",
            special="<start_function_call> <end_function_call> <escape> <start_of_turn>", also="<start_of_turn>",
            prose=("<start_function_call>", "<end_function_call>")),
-    # Once with its control tokens, where <|call|> and <|return|> end an answer, and once without, so that several
-    # messages can follow each other.
+    # The format is listed once with its control tokens, where <|call|> and <|return|> end an answer, and once without
+    # them, so that several messages can follow each other.
     Format("harmony", HARMONY, special="<|channel|> <|message|> <|end|> <|start|> <|call|> <|return|> <|constrain|>", verbatim=False, after=False,
            several=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),
     Format("harmony-text", HARMONY, plain="<|end|>", verbatim=False, think=("<|channel|>analysis<|message|>", "<|end|>"), prompts={"": "<|start|>assistant"}),

@@ -46,7 +46,7 @@ def little_memory(ingot, checkpoint):
     statement = ingot.json("inspect", engine, "--context", context)["programs"][0]["statement"]
     done = limited(0.9 * statement["total"] / 2**20, *run)
     assert done.returncode == 3 and said(done) == "E0502" and "available" in done.stderr, (done.returncode, done.stderr)
-    # Memory that runs out later: in C++ (a prompt beyond any limit) and in the tokenizer.
+    # Memory runs out later, in C++ (a prompt beyond any limit) or in the tokenizer.
     for prompt in ("/dev/zero", ingot.file("long.txt", ["many words " * 10**6])):
         with open(prompt) as stdin:
             done = limited(600, "run", str(engine), "-n", "1", "--quiet", stdin=stdin)
@@ -98,7 +98,7 @@ def interrupted_compile(ingot, checkpoint, times):
         assert engine.read_bytes() == whole, "the engine is not what it was"
         left = sorted(path.name for path in folder.iterdir())
         assert left == ["e.ingot"], f"temporary files stay behind: {left}"
-    # In the cache, where `run` compiles in a child process: both get the terminal's Ctrl-C.
+    # In the cache, `run` compiles in a child process. Both processes get the terminal's Ctrl-C.
     cache = folder / "cache"
     run = subprocess.Popen([ingot.path, "run", str(checkpoint.path), "-p", "Hello", "-n", "1", "--cache", str(cache)],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -84,7 +84,7 @@ def main():
     if options.only is None:
         parts |= {"gpu": gpu, "gpu-real": gpu.Real(options.checkpoints), "tiny": tiny, "fp8": fp8, "seed": seed, "quantised": quantised,
                   "scripted": scripted}
-    # Two at once: none of the parts measures time.
+    # Runs two parts at once, because none of them measures time.
     with concurrent.futures.ThreadPoolExecutor(2) as workers:
         done = [workers.submit(part.add, suite, Ingot(options.ingot.resolve(), options.work.resolve() / name), options.long)
                 for name, part in parts.items()]

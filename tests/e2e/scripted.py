@@ -30,13 +30,13 @@ TOOLS = {
 WEATHER = ("call", "get_weather", {"city": "Oslo", "n": 1, "o": {"k": [True, False]}})
 NOTHING = ("call", "f", {})
 EVERY = ("call", "every", {"s": 'a "b" \\ c\nd <e> & {f: [g]}, é', "t": "12", "i": -3, "x": 1.5, "b": True, "l": [1, 2], "o": {"k": {"m": "v w"}}})
-# Bounded, so that a model without preferences ends its answer.
+# The values are bounded, so that a model without preferences ends its answer.
 FORCED = {"pick": structure(["colour", "count", "sure"], colour={"enum": ["red", "dark blue"]}, sure=BOOLEAN,
                             count={"type": "integer", "minimum": 0, "maximum": 9}),
           "other": structure()}
-# The routes convert answers of all formats alike. These formats have readers of different
-# kinds: their cases are tried on the other routes in turn. Cases of other formats use one
-# route, unless a case says `everywhere` or the run is long.
+# The routes convert answers of all formats alike. These formats have readers of different kinds, so their cases are
+# tried on the other routes in turn. Cases of other formats use one route, unless a case says `everywhere` or the run is
+# long.
 ROUTED = ("hermes", "llama3-json", "mistral-args", "harmony", "qwen3-coder", "gemma4", "kimi-k3")
 SHAPE = structure(["a"], a={"enum": ["x", "y"]})
 

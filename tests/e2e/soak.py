@@ -36,8 +36,7 @@ CLIENTS = 8
 HANGS = 900  # seconds without an answer; the machine may be suspended for some minutes
 LEAVING, BAD, FIXED = 0.05, 0.01, 0.25
 SLOPE_BAR, DRIFT_BAR = 1.0, 0.03  # MiB per hour; fraction of the speed, over the whole run
-# So few pages that all of them have been used when the warm-up ends: memory touched for the
-# first time is not a leak.
+# The pages are so few that the warm-up uses all of them, because memory touched for the first time is not a leak.
 LIMITS = ("--kv-memory", "96M", "--swap", "64M", "--max-seqs", 16, "--log", "none")
 WORDS = "alpha beta gamma delta one two three red green blue cat dog house tree sky river stone".split()
 SCHEMA = {"type": "object", "additionalProperties": False, "required": ["name", "age", "kind"],

@@ -74,12 +74,12 @@ def add(suite, ingot, long):
         if folder.name in ONE_EXPERT or (long and any(f'"{key}"' in config_of(folder) for key in PER_TOKEN)):
             suite.check(f"tiny one expert a token: {folder.name}", one_expert)
 
-        # Another container (GGUF) and another form of the configuration give the same module: test-models shows that
-        # for all of them with the interpreter; for compiled code one of each kind is enough.
+        # Another container (GGUF) and another form of the configuration give the same module. test-models shows that
+        # for all of them with the interpreter, so for compiled code one of each kind is enough.
         if long or not folder.name.endswith(("-gguf", "-old-config")):
             suite.check(f"tiny {folder.name}: exact", exact)
             suite.check(f"tiny {folder.name}: fast", fast)
-        # Two checkpoints are always compared with HF; for the others the bit list (tests/bits) shows whether anything
+        # Two checkpoints are always compared with HF. For the others, the bit list (tests/bits) shows whether anything
         # has changed.
         if not gguf.exists() and (long or folder.name in ("gemma3-layer-types", "llama3-tied")):
             suite.check(f"tiny {folder.name}: quantized", quantized)
