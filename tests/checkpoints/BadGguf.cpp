@@ -10,7 +10,7 @@ namespace ingot::test {
 
 namespace {
 
-/// The valid image with one thing changed.
+/// Returns the valid image with one thing changed.
 CheckpointFiles changed(const char *code, const char *name,
                         const std::function<void(GgufImage &)> &change) {
   GgufImage image = GgufImage::valid();
@@ -18,7 +18,7 @@ CheckpointFiles changed(const char *code, const char *name,
   return badGguf(code, name, image.bytes());
 }
 
-/// The valid image with one more entry.
+/// Returns the valid image with one more entry.
 CheckpointFiles withEntry(const char *code, const char *name, const std::string &entry) {
   return changed(code, name, [&](GgufImage &image) { image.entries.push_back(entry); });
 }

@@ -8,7 +8,7 @@ namespace ingot::test {
 
 namespace {
 
-/// The valid image with a change to its last tensor, to its data or to more.
+/// Returns the valid image with a change to its last tensor, to its data or to more.
 CheckpointFiles changed(const char *code, const char *name,
                         const std::function<void(GgufImage &, GgufTensor &)> &change) {
   GgufImage image = GgufImage::valid();

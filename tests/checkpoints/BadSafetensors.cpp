@@ -24,12 +24,12 @@ CheckpointFiles changed(const char *code, const char *name,
   return file(code, name, image.bytes());
 }
 
-/// The valid file with another header.
+/// Returns the valid file with another header.
 CheckpointFiles header(const char *code, const char *name, const std::string &header) {
   return changed(code, name, [&](SafetensorsImage &image) { image.header = header; });
 }
 
-/// The valid file with `member` in place of the entry of the last tensor, c.
+/// Returns the valid file with `member` in place of the entry of the last tensor, c.
 CheckpointFiles entry(const char *code, const char *name, const std::string &member) {
   return changed(code, name, [&](SafetensorsImage &image) { image.entries.back() = member; });
 }
@@ -97,7 +97,7 @@ void addTensorData(std::vector<CheckpointFiles> &bad) {
   bad.push_back(changed("E0222", "hole", [](SafetensorsImage &image) {
     image.data += std::string(8, '\0');
     image.add("d", "F16", {1}, 2);
-    image.entries.erase(image.entries.end() - 2); // removes c: 2 + 8 bytes have no owner
+    image.entries.erase(image.entries.end() - 2); // removes c, so 2 + 8 bytes have no owner
   }));
   bad.push_back(changed("E0223", "trailing-bytes",
                         [](SafetensorsImage &image) { image.data += "appended"; }));

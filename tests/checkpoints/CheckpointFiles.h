@@ -22,18 +22,17 @@ struct CheckpointFiles {
 /// program on failure, because a test's set-up has no way to handle errors.
 std::string writeCheckpoint(const CheckpointFiles &checkpoint, const std::string &folder);
 
-/// Bad checkpoints of every kind; no error code occurs twice in a list.
+/// Return bad checkpoints of every kind. No error code occurs twice in a list.
 std::vector<CheckpointFiles> badGgufFiles();
 std::vector<CheckpointFiles> badSafetensorsFiles();
 
-/// A valid folder (config.json, tokenizer files, two shards or one file).
+/// Return a valid folder (config.json, tokenizer files, two shards or one file).
 CheckpointFiles validFolder();
 CheckpointFiles validShardedFolder();
-/// GgufImage::valid() split into three parts, "m-00001-of-00003.gguf" and so on; the first part has
-/// no tensors. `tensors` is the total count that each part declares. The path to open is the
-/// folder.
+/// Returns GgufImage::valid() split into three parts, "m-00001-of-00003.gguf" and so on. The first part has no tensors.
+/// `tensors` is the total count that each part declares. The path to open is the folder.
 CheckpointFiles validSplitGguf(int32_t tensors = 3);
-/// A config.json that every valid folder uses.
+/// Returns a config.json that every valid folder uses.
 std::string validConfig();
 
 } // namespace ingot::test

@@ -13,19 +13,19 @@
 
 namespace ingot::test {
 
-/// A number's little-endian bytes.
+/// Returns a number's little-endian bytes.
 template <typename T> std::string little(T value) {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
   return bytes;
 }
 
-/// A GGUF string: u64 length, then the bytes.
+/// Returns a GGUF string: u64 length, then the bytes.
 std::string ggufText(const std::string &text);
 
-/// A metadata entry: key, type number, encoded value.
+/// Returns a metadata entry: key, type number, encoded value.
 std::string ggufEntry(const std::string &key, uint32_t type, const std::string &value);
-/// An array entry: element type, count, encoded elements.
+/// Returns an array entry: element type, count, encoded elements.
 std::string ggufArray(const std::string &key, uint32_t type, uint64_t count,
                       const std::string &elements);
 
@@ -48,8 +48,8 @@ struct GgufImage {
   uint64_t alignment = 32;
   std::string data;
 
-  /// Two entries that every image needs, nine more, and the tensors a (F32 [4][8]), b (Q4_0
-  /// [2][32]) and c (F16 [2][16]): 128 + 36 + 28 padding + 64 bytes.
+  /// Returns two entries that every image needs, nine more, and the tensors a (F32 [4][8]), b (Q4_0 [2][32]) and c (F16
+  /// [2][16]). The data has 128 + 36 + 28 padding + 64 bytes.
   static GgufImage valid();
 
   std::string head() const; ///< magic, version, counts

@@ -15,7 +15,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Tensors in blocks of two bits and of one bit.
+/// Returns a GGUF with tensors in blocks of two bits and of one bit.
 std::string ggufOfFewBits() {
   GgufImage image = GgufImage::valid();
   image.tensors = {{"a", {128, 2}, 42, 0, {}}, {"b", {128, 2}, 41, 96, {}}};
@@ -23,7 +23,7 @@ std::string ggufOfFewBits() {
   return image.bytes();
 }
 
-/// A matrix of a few words, all zeros, and the configuration of its quantisation method, in one file
+/// Returns a matrix of a few words, all zeros, and the configuration of its quantisation method, in one file
 /// (QuantizedFuzzer.cpp).
 std::string quantized(
     const std::string &config,
@@ -38,7 +38,7 @@ std::string quantized(
          image.bytes();
 }
 
-/// 4-bit numbers whose magnitudes (absmax) are quantised too.
+/// Returns 4-bit numbers whose magnitudes (absmax) are quantised too.
 std::string bitsandbytesSeed() {
   const std::string state =
       R"({"quant_type": "fp4", "blocksize": 64, "shape": [2, 64], "nested_blocksize": 256, "nested_offset": 0.5})";

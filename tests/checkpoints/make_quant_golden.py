@@ -17,7 +17,7 @@ import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
-# Name, number of blocks, byte offsets of the f16 scales within a block.
+# Each entry has a name, a number of blocks, and the byte offsets of the f16 scales within a block.
 FORMATS = [
     ("F32", 512, []),
     ("F16", 2048, [0]),

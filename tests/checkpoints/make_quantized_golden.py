@@ -38,7 +38,7 @@ def some_scales(shape, dtype):
     values = random.uniform(0.001, 0.02, shape) * random.choice([1, 1, 1, -1], shape)
     if dtype == "F16":
         return values.astype(np.float16).astype(np.float32)
-    # bf16 scales too small for f16, to detect a reader that takes them for f16.
+    # Makes bf16 scales too small for f16, to detect a reader that takes them for f16.
     return bf16(values / 1024) if dtype == "BF16" else values.astype(np.float32)
 
 
@@ -168,7 +168,7 @@ def bitsandbytes():
     return config, tensors, numbers(codes, np.zeros((n, 1), int), (largest / np.float32(127))[:, None], k)
 
 
-# All codes; subnormals are multiples of 2^-9. The last code of each sign is NaN.
+# The table has all codes. Subnormals are multiples of 2^-9. The last code of each sign is NaN.
 E4M3 = np.array([(-1) ** (q >> 7) * ((8 + q % 8) * 2.0 ** ((q >> 3 & 15) - 10) if q >> 3 & 15 else q % 8 * 2.0 ** -9)
                  for q in range(256)],
                 np.float32)

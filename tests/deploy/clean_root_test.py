@@ -90,7 +90,7 @@ def answers(root, ingot, what):
     root.put(options.checkpoint, "/home/user")
     version = root.do(f"{ingot} --version", user=1000).strip()
     start = time.monotonic()
-    # A PATH that leads nowhere: any program started by name is not found.
+    # PATH leads nowhere, so that no program is found by its name.
     first = root.do(f"cd; I=$(command -v {ingot}); PATH=/nonexistent $I run {options.checkpoint.name} '{PROMPT}' -n 8 --greedy --quiet", user=1000)
     compiled = time.monotonic() - start
     start = time.monotonic()

@@ -62,7 +62,8 @@ def check_sbom(made):
     contained = {relation["relatedSpdxElement"] for relation in document["relationships"]}
     assert all(file["SPDXID"] in contained for file in document["files"])
     names = {(package["name"], package["externalRefs"][0]["referenceLocator"].split("/")[0]) for package in document["packages"]}
-    # One of each kind of input: crates, headers, copied libraries, the page, dependencies of a C library in a crate.
+    # The list has one of each kind of input: crates, headers, copied libraries, the page, dependencies of a C library
+    # in a crate.
     for name in (("tokenizers", "pkg:cargo"), ("onig_sys", "pkg:cargo"), ("simdjson", "pkg:deb"), ("boost1.74", "pkg:deb"), ("flatbuffers", "pkg:deb"),
                  ("openssl", "pkg:deb"), ("libedit", "pkg:deb"), ("gcc-12", "pkg:deb"), ("preact", "pkg:npm"), ("katex", "pkg:npm")):
         assert name in names, f"the SBOM does not know of {name}"

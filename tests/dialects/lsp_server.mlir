@@ -1,4 +1,4 @@
-// What an editor gets: our verifier's message at its line, and an op's description.
+// Tests the answers to an editor: our verifier's message at its line, and an op's description.
 // RUN: ingot-lsp-server --lit-test < %s | FileCheck %s
 {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"processId":123,"rootPath":"mlir","capabilities":{},"trace":"off"}}
 // -----

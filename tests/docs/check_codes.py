@@ -21,14 +21,14 @@ SUFFIXES = (".cpp", ".h", ".hpp", ".cuh", ".rs", ".py", ".ts", ".tsx")
 FOLDERS = ("compiler", "codegen", "deploy", "dialects", "emulator", "models", "passes", "python", "runtime", "tools", "web/src")
 EXITS = {"Usage": 2, "File": 3, "Device": 4, "Internal": 70}
 
-# Functions that take a code and give the error its exit code. A function of one file only is FILE:NAME.
+# Functions that take a code and give the error its exit code. A function that only one file has is FILE:NAME.
 MAKERS = {
     "bad": "File", "damaged": "File", "refuse": "File", "problemError": "File",
     "usage": "Usage", "badRequest": "Usage",
     "deviceError": "Device", "emulatorError": "Device",
     "add": "Internal",  # findings of the plan interpreter
 }
-# Exit codes of Triton's failures: the kinds that libingot's errors with these exit codes have in Triton.
+# Maps the kinds of errors in Triton to the exit codes of the libingot errors that get these kinds.
 TRITON = {"TRITONSERVER_ERROR_INTERNAL": "Internal", "TRITONSERVER_ERROR_UNSUPPORTED": "File",
           "TRITONSERVER_ERROR_UNAVAILABLE": "Device", "TRITONSERVER_ERROR_CANCELLED": "Device"}  # fmt: skip
 # Places whose exit code is not next to the code, with the reason.

@@ -1,8 +1,8 @@
 //===- TestEngine.h - The engine that users of libingot are tested on --------===//
 //
-// The fake engine of the runtime's tests with a tokenizer and a chat template. This header uses only
-// standard types, so a file that includes ingot.hpp can include it too. The runtime's own headers
-// would clash: they define other classes of the same names.
+// This is the fake engine of the runtime's tests, with a tokenizer and a chat template. The header uses only standard
+// types, so a file that includes ingot.hpp can include it too. The runtime's own headers would clash, because they
+// define other classes of the same names.
 //===----------------------------------------------------------------------===//
 #pragma once
 

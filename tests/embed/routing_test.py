@@ -40,7 +40,7 @@ class BlocksTest(unittest.TestCase):
         system = said("system", "x" * 10 * BLOCK)
         common, _ = shared({"messages": [system, said("user", "a" * BLOCK)]}, {"messages": [system, said("user", "b" * BLOCK)]})
         self.assertEqual(common, 10)
-        # A block covers all text before it: the same words after different ones are another block.
+        # A block covers all text before it, so the same words after different ones make another block.
         common, _ = shared({"prompt": "a" * BLOCK + "c" * 640}, {"prompt": "b" * BLOCK + "c" * 640})
         self.assertEqual(common, 0)
 

@@ -33,15 +33,15 @@ NOT_IN_CPP = {
     "ingot_bias": "made as a whole: {id, value}",
     "ingot_id_list": "made as a whole: {data, size}",
 }
-# Enumerations of ingot.hpp: the prefix of their values in C.
+# Maps the enumerations of ingot.hpp to the prefix of their values in C.
 CPP_ENUMS = {"Grammar": "INGOT_GRAMMAR_", "Finish": "INGOT_FINISH_", "StopBeams": "INGOT_STOP_"}
 
-# Names of ctypes.
+# Maps types of C to the names of ctypes.
 SCALARS = {"int32_t": "c_int32", "int64_t": "c_int64", "uint32_t": "c_uint32", "uint64_t": "c_uint64",
            "size_t": "c_size_t", "float": "c_float", "double": "c_double", "ingot_status": "c_int32"}  # fmt: skip
 CLASSES = {"ingot_logprob": "LogprobEntry"}  # the others are named as in C: ingot_id_list is IdList
 SIZED_TEXT = {"ingot_output.text"}  # read with its size: c_char_p would end it at the first NUL
-# Tables of _requests.py: the prefix of their values in C.
+# Maps tables of _requests.py to the prefix of their values in C.
 PYTHON_ENUMS = {"FINISH": "INGOT_FINISH_", "_GRAMMARS": "INGOT_GRAMMAR_"}
 
 
@@ -160,7 +160,7 @@ class Python:
                 return self.name(plain[:-1])
             if plain == "char*":
                 return "c_void_p" if sized else "c_char_p"
-            # A pointer that is not const is one that the library writes: it gives text away.
+            # The library writes through a pointer that is not const: it gives text away.
             return f"POINTER({self.type(to.removesuffix('const'), sized=to.endswith('*'))})"
         if plain in self.header.callbacks or plain in self.header.structures:
             return self.name(plain)

@@ -246,7 +246,7 @@ void checkWgmma(const char *kernel, int n, bool registers, uint32_t (*encode)(in
     }
 }
 
-/// A has 8-bit codes, four to a word: m64nNk32, whose fragments are those of m16n8k32.
+/// A has 8-bit codes, four to a word, as in m64nNk32. Its fragments are those of m16n8k32.
 void checkWgmmaE4M3(const char *kernel, int n) {
   Random random(53);
   for (uint32_t accumulate : {0u, 1u})

@@ -218,7 +218,7 @@ void runTensorBox(KernelSession &s, bool numbers) {
       &map, {data, 2, columns, rows, rowBytes, /*box*/ 64, 16, /*swizzle128=*/true})));
   auto *dmap = s.put(std::vector<Map>{map}, "map", true);
   auto *out = s.make<uint16_t>(16 * 64, "out");
-  // Inside, across the right and lower edges, across the left and upper edges.
+  // The boxes lie inside, across the right and lower edges, and across the left and upper edges.
   const int corners[][2] = {{0, 0}, {72, 3}, {168, 12}, {-5, -2}};
   for (auto [x, y] : corners) {
     check(s.launch("tensor_box", {.block = {128}, .dynamicShared = 4096}, out, dmap, x, y),

@@ -11,10 +11,9 @@
 //
 //   {"kernel": "qkv_0", "variant": "qkv_0_t8", "tokens": 7, "context": 0, "worst": 3e-7, "limit": 2e-5, "ok": true}
 //
-// worst and limit are relative to Σ |w x| (attention: to Σ p |v|), beyond the rounding of the
-// stored number.
-// Exit status 1 if an error exceeds its limit or a result was lost, 3 if the files do not match, 4
-// without a GPU.
+// worst and limit are relative to Σ |w x| (for attention, to Σ p |v|), beyond the rounding of the stored number. The
+// exit status is 1 if an error exceeds its limit or a result was lost, 3 if the files do not match, and 4 without a
+// GPU.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Routes.h"
 #include "runtime/device/cuda/EmulatorDriver.h"
@@ -36,17 +35,16 @@ using namespace ingot::cuda::check;
 
 namespace {
 
-/// Relative to Σ |w x|. f32 sums of exact products: at worst 2^-23 for each of some 200
+/// The limit is relative to Σ |w x|. f32 sums of exact products are off by at most 2^-23 for each of some 200
 /// instructions of a part.
 constexpr double kProjectionLimit = 2e-5;
 /// Hopper adds fp8 products with 13 bits of mantissa, truncated, four instructions per group.
 constexpr double kFp8Limit = 1e-3;
-/// Relative to Σ p |v|: probabilities are rounded to bf16 (2^-9), plus the errors of exp2.approx
-/// and of f32 sums.
+/// The limit is relative to Σ p |v|. It covers the rounding of probabilities to bf16 (2^-9), and the errors of
+/// exp2.approx and of f32 sums.
 constexpr double kAttentionLimit = 4e-3;
 
-/// Steps with more results than this are skipped: logits of thousands of rows, which no caller
-/// needs.
+/// Steps with more results than this are skipped, such as logits of thousands of rows, which no caller needs.
 constexpr uint64_t kMostResults = 1 << 26;
 bool isChecked(const reference::Projection &p, int64_t tokens) {
   return std::ranges::all_of(*p.outputs(), [&](const reference::Rows *rows) {
@@ -124,7 +122,8 @@ private:
   // Projections
   //===--------------------------------------------------------------------===//
 
-  /// Sequences of one token each or, for many tokens, prompts. Pages are assigned in reverse order.
+  /// Returns a step of sequences with one token each or, for many tokens, of prompts. Pages are assigned in reverse
+  /// order.
   static Step stepOf(int64_t tokens) {
     Step step;
     step.stride = tokens <= 64 ? 2 : (tokens + 31) / 32 + 1;
@@ -150,7 +149,7 @@ private:
       return ok;
     StepShape shape = StepShape::of(view, kernel.sharing());
     shape.rows = uint64_t(tokens);
-    // All inputs.
+    // Uploads all inputs.
     const int64_t count = tokens * p.used(); // rows of x and of y
     if (p.routes() >= 0)
       if (auto ok = kernel.put(uint32_t(p.routes()), routesOf(p, tokens)); !ok)
@@ -187,7 +186,7 @@ private:
           !ok)
         return ok;
     }
-    // Kernels that read fp8 rows get those of x.
+    // Kernels that read fp8 rows get the fp8 rows of x.
     const fb::Variant &variant = *kernel.variantsOf(shape).front();
     const bool fp8 = variant.symbol()->string_view().ends_with("_wgmma_fp8");
     const bool appends = p.kv() >= 0;
@@ -243,8 +242,8 @@ private:
     return {};
   }
 
-  /// Token t goes to experts 3t, 3t + 1, … in turn, and every fifth token to the first experts: some experts
-  /// have many rows, some none (abi/Routes.h; fields that only other kernels read are omitted).
+  /// Sends token t to experts 3t, 3t + 1, … in turn, and every fifth token to the first experts. So some experts have
+  /// many rows and some have none (abi/Routes.h; fields that only other kernels read are omitted).
   static Bytes routesOf(const reference::Projection &p, int64_t tokens) {
     const int64_t used = p.used(), experts = p.experts();
     std::vector<int64_t> rows(size_t(experts), 0); // per expert

@@ -60,8 +60,7 @@ struct Worst {
   double limit, value = 0;
   /// `allowed` is the change of the result that corresponds to a difference of `limit`.
   void add(double is, double want, double allowed, bool bf16) {
-    // bf16: half a step of a number that may be just above a power of two. f32: the epilogue's
-    // error.
+    // A bf16 may be off by half a step of a number just above a power of two, and an f32 by the epilogue's error.
     double beyond = std::abs(is - want) - std::abs(want) * (bf16 ? 0x1.01p-8 : 2e-6) - 1e-30;
     if (std::isnan(beyond))
       value = INFINITY;

@@ -74,7 +74,7 @@ Result<std::vector<uint64_t>> KernelUnderTest::addresses() {
       all.push_back(*address);
       break;
     }
-    case fb::ArgKind::Buffer: // the workspace: zeros
+    case fb::ArgKind::Buffer: // the workspace, which is filled with zeros
       if (!memoryOf(i).address()) {
         uint64_t bytes = engine.buffer(arg(i).index()).per_unit();
         if (auto ok = take(i, bytes); !ok)

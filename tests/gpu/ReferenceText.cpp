@@ -120,7 +120,7 @@ public:
   }
 
 private:
-  /// One thread per row; the sums of statistics are in f64, in order.
+  /// One thread computes one row. The sums of statistics are in f64, in order.
   LogicalResult emitX() {
     RowRegion region(k, producer.getBody(), producer.getInputs());
     const int64_t stride = rowStride(op.xType());
@@ -177,7 +177,7 @@ private:
     return success();
   }
 
-  /// One thread per row of the weight; blockIdx.y is the token.
+  /// One thread computes one row of the weight. blockIdx.y is the token.
   void emitSums(size_t s, ArrayRef<Value> aux, bool fp8) {
     const int64_t n = op.segmentRows(int64_t(s));
     std::string own = name + (fp8 ? "_fp8_" : "_") + std::to_string(s);
@@ -273,8 +273,8 @@ private:
   std::string count; ///< number of rows of y
 };
 
-/// One warp per row (a query head of a token), whose lanes take positions in turn: first the
-/// largest score, then Σ p v and Σ p in f64.
+/// One warp computes one row (a query head of a token). Its lanes take positions in turn, first for the largest score,
+/// then for Σ p v and Σ p in f64.
 constexpr const char *kAttention = R"(
 DEVICE double exp_f64(double x) { // x <= 0; Taylor's sum of the rest of ln 2
   if (x < -700.0)

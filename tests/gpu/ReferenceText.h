@@ -1,8 +1,8 @@
 //===- ReferenceText.h - A naive kernel for each kernel of an engine --------===//
 //
-// One thread per result, sums in f64, weights read one by one through `F::value`: the naive kernels
-// share nothing with the tiled kernels' order, fragment layout, rings or parts. They share only the
-// operands of a sum and the epilogue's text that is applied to it.
+// A naive kernel has one thread per result, sums in f64, and reads weights one by one through `F::value`. So it shares
+// nothing with the tiled kernels' order, fragment layout, rings or parts. It shares only the operands of a sum and the
+// epilogue's text that is applied to it.
 //
 //   NAME_reference_x     (operands…, u16 *x, batch)                       a projection's rows of x,
 //                                                                         by its prologue
@@ -10,8 +10,8 @@
 //   NAME_reference_fp8_S  the same, of the rows of E4M3
 //   NAME_reference       (operands…, float *value, float *allowed, float limit, batch)   attention
 //
-// `allowed` is how far a result may be off: how much it changes if a sum is off by `limit` times Σ
-// |w x| (attention: Σ p |v|). Values are before rotation and rounding.
+// `allowed` is the allowed error of a result: its change if a sum is off by `limit` times Σ |w x| (for attention, Σ p
+// |v|). Values are before rotation and rounding.
 //===----------------------------------------------------------------------===//
 #pragma once
 

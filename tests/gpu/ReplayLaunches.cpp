@@ -46,16 +46,15 @@ struct Tolerance {
 };
 Tolerance toleranceOf(const replay::Launch &launch) {
   std::string_view symbol = launch.symbol()->string_view(), test = launch.test()->string_view();
-  // Hopper adds fp8 products with 13 bits of mantissa, truncated: 2^-13 of the largest term at each of four
-  // instructions, and sums are smaller than their terms.
+  // Hopper adds fp8 products with 13 bits of mantissa, truncated. The error is 2^-13 of the largest term at each of
+  // four instructions, and sums are smaller than their terms.
   if (symbol.ends_with("_wgmma_fp8"))
     return {4e-3, 1e-2};
-  // Probabilities are rounded to bf16 after an exp2 that differs from the emulator's: one that
-  // rounds the other way changes by 2^-8 of itself, and a context of two positions has only two of
-  // them.
+  // Probabilities are rounded to bf16 after an exp2 that differs from the emulator's. A probability that rounds the
+  // other way changes by 2^-8 of itself, and a context of two positions has only two of them.
   if (test.starts_with("CudaAttention"))
     return {4e-3, 1e-2};
-  // f32 sums of bf16 products: 2^-23 per term and instruction, for sums ten or a hundred times smaller.
+  // f32 sums of bf16 products are off by 2^-23 per term and instruction, and sums are ten or a hundred times smaller.
   return {1e-3, 1e-2};
 }
 double toleranceOf(const replay::Launch &launch, Element element) {

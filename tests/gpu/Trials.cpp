@@ -216,7 +216,7 @@ Result<Tally> runTrials(const Trials &trials) {
     }
     if (next == 0 && child.error) // there is no device
       return *child.error;
-    for (; next < trials.all.size(); ++next) // and there will be none later
+    for (; next < trials.all.size(); ++next) // and later children would find none either
       lose(trials.all[next], end);
   }
   return tally;

@@ -82,7 +82,7 @@ fi
 
 # ---------------------------------------------------------------- engines
 
-# config NAME HIDDEN FFN LAYERS HEADS KV_HEADS VOCABULARY: a Llama of that shape
+# config NAME HIDDEN FFN LAYERS HEADS KV_HEADS VOCABULARY: writes the configuration of a Llama of that shape
 config() {
   cat >"$configs/$1.json" <<JSON
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "dtype": "bfloat16", "hidden_size": $2,

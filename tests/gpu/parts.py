@@ -243,8 +243,8 @@ class Parts:
         return [line["ids"] for line in done.lines if "ids" in line] if done else None
 
     def same_ids(self, run, name, file):
-        # First unchanged, one sequence at a time; last all in one step of at most 64
-        # tokens, whose kernels guarantee the same bits.
+        # The first way is unchanged, with one sequence at a time. The last way takes all sequences in one step of at
+        # most 64 tokens, whose kernels guarantee the same bits.
         many, trace = self.plan.repeats, ("--trace", self.work / "trace.json")
         ways = [("graphs, again and again", many, ("--max-seqs", "1", "--no-prefix-cache")),
                 *((way, 1, options) for way, options in WAYS.items()), ("trace", 1, trace),

@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ("CMakeLists.txt", "CMakePresets.json", "cmake/", "dev", ".ci/", "tests/checkpoints/", "tests/engines/",
           "tests/layering/", "tests/e2e/signals.py", "tests/e2e/suite.py")
 
-# What tests run or read in addition to the room that they mirror and to what they include: rooms, with the rooms that
-# these may include, and folders of other tests. ingot loads the compiler's library, so no #include names it.
+# Rooms and tests that a folder of tests runs or reads, in addition to the room that it mirrors and to the rooms that it
+# includes. A room brings the rooms that it may include. ingot loads the compiler's library, so no #include names it.
 PROGRAM = "tools/ingot compiler/driver"
 BESIDES = {
     "tests/codegen": "tools/mlir emulator",
@@ -43,8 +43,8 @@ BESIDES = {
     "tests/tools": "tools/mlir " + PROGRAM + " tests/bits tests/bench tests/plugins",
 }
 
-# Folders outside of the rooms, and pages that tests read: their tests, as folders of ctest, lit suites or their tests,
-# and `goldens TEXT`, the end-to-end checks whose name contains TEXT. The first matching row counts.
+# Maps folders outside of the rooms, and pages that tests read, to their tests. These are folders of ctest, lit suites
+# or their tests, and `goldens TEXT`, the end-to-end checks whose name contains TEXT. The first matching row counts.
 PAGES = [
     ("web/", "tests/runtime/server/page tests/tools/engine_page.test goldens=page"),
     ("python/", "tests/embed tests/deploy tests/tools/python.test goldens=embed"),
@@ -65,7 +65,7 @@ PAGES = [
     ("SECURITY.md", ""),
 ]
 
-# Parts of `dev test` that are not tests of ctest or lit: the rooms and folders of tests whose change runs them.
+# Maps parts of `dev test` that are not tests of ctest or lit to the rooms and folders of tests whose change runs them.
 PARTS = {
     "goldens": PROGRAM + " tests/e2e",
     "bits": PROGRAM + " tests/bits tests/tools/make_tiny.py",

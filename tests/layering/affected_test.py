@@ -104,7 +104,7 @@ class Choices(unittest.TestCase):
     def test_a_stand_in_that_other_tests_include(self):
         self.assertLess({"device-tests", "cuda-device-tests", "session-tests", "embed-python"},
                         set(chosen("tests/runtime/device/FakeEngine.h").programs))
-        # and the rooms that it is made of
+        # The rooms that the stand-in is made of count as well.
         self.assertIn("session-tests", chosen("compiler/engine/EngineWriter.cpp").programs)
 
     def test_the_other_parts(self):

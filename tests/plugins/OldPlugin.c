@@ -1,4 +1,4 @@
-// The plugin information of a plugin for another LLVM. Nothing else in the plugin may be touched.
+// This is the plugin information of a plugin for another LLVM. Nothing else in the plugin may be touched.
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-// The plugin information of a plugin built with headers of another version. Nothing else in the plugin may be
+// This is the plugin information of a plugin built with headers of another version. Nothing else in the plugin may be
 // touched: the functions that it calls no longer exist.
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
-// The sample plugin's pass in ingot-opt, with its remark; and a file that is not a plugin, and a pass that it does not
-// have.
+// Runs the sample plugin's pass in ingot-opt, with its remark. Also tests a file that is not a plugin, and a pass that
+// the plugin does not have.
 // RUN: ingot-opt %s --load-pass-plugin=%sample_plugin --pass-pipeline='builtin.module(lm.model(sample-sort-operands))' | FileCheck %s
 // RUN: ingot-opt %s --load-pass-plugin=%sample_plugin --pass-pipeline='builtin.module(lm.model(sample-sort-operands))' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not ingot-opt %s --load-pass-plugin=%sample_plugin --pass-pipeline='builtin.module(lm.model(sample-sort))' 2>&1 | FileCheck %s --check-prefix=NAME

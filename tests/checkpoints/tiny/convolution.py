@@ -6,7 +6,7 @@ from write_gguf import write_lfm2
 
 
 def lfm2(out):
-    # Like LiquidAI's first files: their own keys, and a computed MLP width.
+    # Resembles LiquidAI's first files: their own keys, and a computed MLP width.
     out.hf("lfm2-old-config", Lfm2ForCausalLM,
            {"architectures": ["Lfm2ForCausalLM"], "block_auto_adjust_ff_dim": True, "block_dim": 72,
             "block_ff_dim": 150, "block_ffn_dim_multiplier": 0.9, "block_mlp_init_scale": 1.0,
@@ -19,7 +19,7 @@ def lfm2(out):
             "pad_token_id": 0, "rope_theta": 50000.0, "torch_dtype": "bfloat16",
             "transformers_version": "4.54.0.dev0", "use_cache": True, "use_pos_enc": True,
             "vocab_size": 109}, torch.bfloat16, 12)
-    # As transformers 5 writes them, with biases, a longer convolution and an untied head.
+    # This is the form that transformers 5 writes, with biases, a longer convolution and an untied head.
     out.hf("lfm2-biases-untied", Lfm2ForCausalLM,
            Lfm2Config(vocab_size=83, hidden_size=42, intermediate_size=75, num_hidden_layers=4,
                       num_attention_heads=3, num_key_value_heads=1, max_position_embeddings=128,

@@ -17,7 +17,7 @@ SIZES = dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_h
 
 
 def mixtral(out):
-    # Like Mixtral-8x7B.
+    # Resembles Mixtral-8x7B.
     out.hf("mixtral-old-config", MixtralForCausalLM,
            {"architectures": ["MixtralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
             "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02,
@@ -27,7 +27,7 @@ def mixtral(out):
             "rms_norm_eps": 1e-05, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.02,
             "sliding_window": None, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
             "transformers_version": "4.36.0.dev0", "use_cache": True, "vocab_size": 61}, BF16, 461)
-    # Experts stacked with gate above up, as transformers holds them in memory and optionally saves them.
+    # Experts are stacked with gate above up, as transformers holds them in memory and optionally saves them.
     out.hf("mixtral-fused", MixtralForCausalLM,
            MixtralConfig(intermediate_size=14, num_local_experts=5, num_experts_per_tok=2, sliding_window=9, **SIZES),
            BF16, 421, as_hub=False)
@@ -37,7 +37,7 @@ def mixtral(out):
 
 
 def qwen2moe(out):
-    # Like Qwen1.5-MoE-A2.7B.
+    # Resembles Qwen1.5-MoE-A2.7B.
     out.hf("qwen2moe-old-config", Qwen2MoeForCausalLM,
            {"architectures": ["Qwen2MoeForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 3,
             "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 24, "initializer_range": 0.02,
@@ -59,7 +59,7 @@ def qwen2moe(out):
 
 
 def qwen3moe(out):
-    # Like Qwen3-30B-A3B.
+    # Resembles Qwen3-30B-A3B.
     out.hf("qwen3moe-old-config", Qwen3MoeForCausalLM,
            {"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 3, "decoder_sparse_step": 1, "eos_token_id": 5, "head_dim": 14,
@@ -97,10 +97,10 @@ def qwen3_vl_moe(out):
              "model_type": "qwen3_vl_moe", "text_config": text, "tie_word_embeddings": False,
              "transformers_version": "4.57.0.dev0", "video_token_id": 58, "vision_config": tower,
              "vision_end_token_id": 59, "vision_start_token_id": 60}
-    # Like Qwen3-VL-30B-A3B-Instruct: stacks with columns first.
+    # Resembles Qwen3-VL-30B-A3B-Instruct: stacks with columns first.
     out.hf("qwen3-vl-moe-old-config", Qwen3VLMoeForConditionalGeneration, whole, BF16, 710,
            unseen=["visual"], stored=columns_first)
-    # In transformers 5's in-memory layout: stacks with rows first, and no norm_topk_prob in the config.
+    # This is transformers 5's in-memory layout: stacks with rows first, and no norm_topk_prob in the config.
     plain = {key: value for key, value in text.items() if key not in ("norm_topk_prob", "rope_scaling", "rope_theta")}
     out.hf("qwen3-vl-moe-fused", Qwen3VLMoeForConditionalGeneration,
            Qwen3VLMoeConfig(**{**whole, "vision_config": {**tower, "model_type": "qwen3_vl_moe_vision"}, "text_config": {
@@ -124,7 +124,7 @@ def columns_first(file):
 def gpt_oss(out):
     yarn = {"beta_fast": 2.0, "beta_slow": 0.5, "factor": 8.0, "original_max_position_embeddings": 16,
             "rope_type": "yarn", "truncate": False}
-    # Like gpt-oss-20b, without its quantisation.
+    # Resembles gpt-oss-20b, without its quantisation.
     out.hf("gpt-oss-old-config", GptOssForCausalLM,
            {"architectures": ["GptOssForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "eos_token_id": 2, "experts_per_token": 2, "head_dim": 14, "hidden_act": "silu", "hidden_size": 24,
@@ -180,7 +180,7 @@ def pack_mxfp4(tensors):
 
 
 def granitemoe(out):
-    # Like granite-3.1-1b-a400m.
+    # Resembles granite-3.1-1b-a400m.
     out.hf("granitemoe-old-config", GraniteMoeForCausalLM,
            {"architectures": ["GraniteMoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "attention_multiplier": 0.15, "bos_token_id": 0, "embedding_multiplier": 7.0, "eos_token_id": 0,
@@ -200,7 +200,7 @@ def granitemoe(out):
 
 
 def granitemoeshared(out):
-    # Experts as transformers holds them in memory.
+    # Experts are stored as transformers holds them in memory.
     config = dict(intermediate_size=14, shared_intermediate_size=18, num_local_experts=5, num_experts_per_tok=2,
                   embedding_multiplier=7.0, attention_multiplier=0.15, residual_multiplier=0.4, logits_scaling=1.7,
                   tie_word_embeddings=True, bos_token_id=0, eos_token_id=0, pad_token_id=0)
@@ -210,7 +210,7 @@ def granitemoeshared(out):
 
 
 def lfm2moe(out):
-    # Like LFM2-8B-A1B.
+    # Resembles LFM2-8B-A1B.
     out.hf("lfm2moe-old-config", Lfm2MoeForCausalLM,
            {"architectures": ["Lfm2MoeForCausalLM"], "bos_token_id": 1, "conv_L_cache": 3, "conv_bias": False,
             "eos_token_id": 7, "hidden_size": 24, "initializer_range": 0.02, "intermediate_size": 30,
@@ -229,7 +229,7 @@ def lfm2moe(out):
 
 
 def olmoe(out):
-    # Like OLMoE-1B-7B.
+    # Resembles OLMoE-1B-7B.
     out.hf("olmoe-old-config", OlmoeForCausalLM,
            {"architectures": ["OlmoeForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "clip_qkv": None, "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 24,
@@ -248,7 +248,7 @@ def olmoe(out):
 
 
 def ernie4_5_moe(out):
-    # Like ERNIE-4.5-21B-A3B-PT.
+    # Resembles ERNIE-4.5-21B-A3B-PT.
     out.hf("ernie4_5-moe-old-config", Ernie4_5_MoeForCausalLM,
            {"architectures": ["Ernie4_5_MoeForCausalLM"], "bos_token_id": 1, "eos_token_id": 2,
             "hidden_act": "silu", "hidden_size": 24, "intermediate_size": 30, "max_position_embeddings": 128,
@@ -269,7 +269,7 @@ def ernie4_5_moe(out):
 
 
 def minimax_m2(out):
-    # Like MiniMax-M2, without its quantisation.
+    # Resembles MiniMax-M2, without its quantisation.
     out.hf("minimax-m2-old-config", MiniMaxM2ForCausalLM,
            {"architectures": ["MiniMaxM2ForCausalLM"], "attention_dropout": 0.0, "attn_type_list": [1, 1],
             "bos_token_id": None, "eos_token_id": None, "head_dim": 12, "hidden_act": "silu", "hidden_size": 24,
@@ -291,7 +291,7 @@ def minimax_m2(out):
 
 
 def glm4_moe(out):
-    # Like GLM-4.5-Air.
+    # Resembles GLM-4.5-Air.
     out.hf("glm4-moe-old-config", Glm4MoeForCausalLM,
            {"architectures": ["Glm4MoeForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "pad_token_id": 3, "eos_token_id": [3, 5, 6], "head_dim": 12, "hidden_act": "silu",
@@ -313,7 +313,7 @@ def glm4_moe(out):
 
 
 def hunyuan_moe(out):
-    # Like Hunyuan-A13B-Instruct: counts per layer, and `alpha` increases theta at any length.
+    # Resembles Hunyuan-A13B-Instruct: counts per layer, and `alpha` increases theta at any length.
     alpha = {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
              "type": "dynamic"}
     out.hf("hunyuan-moe-old-config", HunYuanMoEV1ForCausalLM,
@@ -335,7 +335,7 @@ def hunyuan_moe(out):
             "transformers_version": "4.41.2", "use_cache": True, "use_cla": False, "use_mixed_mlp_moe": True,
             "use_mla": False, "use_qk_norm": True, "use_rotary_pos_emb": True, "v_head_dim": None,
             "vocab_size": 61}, BF16, 710, matters=[{"moe_topk": 2}, {"rope_parameters": PLAIN}])
-    # Experts as transformers holds them in memory.
+    # Experts are stored as transformers holds them in memory.
     out.hf("hunyuan-moe-fused", HunYuanMoEV1ForCausalLM,
            HunYuanMoEV1Config(**SIZES, head_dim=14, intermediate_size=14, num_experts=5, moe_topk=2,
                               attention_bias=True, pad_token_id=0), BF16, 712, as_hub=False)
@@ -345,7 +345,7 @@ def hunyuan_moe(out):
 
 
 def dots1(out):
-    # Like dots.llm1.inst, plus groups, which its code supports and its only published model does not use.
+    # Resembles dots.llm1.inst, plus groups, which its code supports and its only published model does not use.
     out.hf("dots1-old-config", Dots1ForCausalLM,
            {"architectures": ["Dots1ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": None, "eos_token_id": 5, "first_k_dense_replace": 1, "head_dim": 14,
@@ -361,7 +361,7 @@ def dots1(out):
                                {"norm_topk_prob": False}])
     experts = dict(head_dim=14, intermediate_size=30, moe_intermediate_size=10, n_routed_experts=6, n_shared_experts=1,
                    num_experts_per_tok=2, first_k_dense_replace=1, n_group=3, topk_group=2)
-    # Windows in the layers after the first ones, as its code supports them; three groups of two.
+    # The layers after the first ones have windows, as its code supports them. There are three groups of two experts.
     out.hf("dots1-windows", Dots1ForCausalLM,
            Dots1Config(**{**SIZES, "num_hidden_layers": 3}, **experts, attention_bias=True, norm_topk_prob=False,
                        sliding_window=9, max_window_layers=1), BF16, 712, as_hub=False,

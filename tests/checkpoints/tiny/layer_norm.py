@@ -14,7 +14,7 @@ PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def gptneox(out):
-    # Like Pythia's files: a config.json of transformers 4; masks and frequencies are stored with the weights.
+    # Resembles Pythia's files: a config.json of transformers 4; masks and frequencies are stored with the weights.
     out.hf("gptneox-old-config", GPTNeoXForCausalLM,
            {"architectures": ["GPTNeoXForCausalLM"], "bos_token_id": 0, "classifier_dropout": 0.1,
             "eos_token_id": 0, "hidden_act": "gelu", "hidden_size": 72, "initializer_range": 0.02,
@@ -24,7 +24,7 @@ def gptneox(out):
             "tie_word_embeddings": False, "torch_dtype": "float16", "transformers_version": "4.24.0",
             "use_cache": True, "use_parallel_residual": True, "vocab_size": 107}, F16, 9,
            stored=lambda file: add_masks(file, 2, 128, 3))
-    # As transformers 5 writes them, with a sequential residual, no attention biases and a tied head.
+    # This is the form that transformers 5 writes, with a sequential residual, no attention biases and a tied head.
     out.hf("gptneox-sequential-tied", GPTNeoXForCausalLM,
            GPTNeoXConfig(vocab_size=89, hidden_size=56, intermediate_size=75, num_hidden_layers=2,
                          num_attention_heads=4, max_position_embeddings=128, layer_norm_eps=2e-5,
@@ -52,7 +52,7 @@ def add_masks(file, layers, context, frequencies):
 
 
 def gpt2(out):
-    # Like gpt2's files: names without a prefix; masks are stored with the weights.
+    # Resembles gpt2's files: names without a prefix; masks are stored with the weights.
     out.hf("gpt2-old-config", GPT2LMHeadModel,
            {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
             "bos_token_id": 3, "embd_pdrop": 0.1, "eos_token_id": 3, "initializer_range": 0.02,
@@ -80,7 +80,7 @@ def without_prefix(file):
 
 
 def phi(out):
-    # Like phi-2.
+    # Resembles phi-2.
     out.hf("phi2-old-config", PhiForCausalLM,
            {"_name_or_path": "microsoft/phi-2", "architectures": ["PhiForCausalLM"], "attention_dropout": 0.0,
             "bos_token_id": 3, "embd_pdrop": 0.0, "eos_token_id": 3, "hidden_act": "gelu_new",
@@ -101,7 +101,7 @@ def phi(out):
 
 
 def stablelm(out):
-    # Like stablelm-2-1_6b.
+    # Resembles stablelm-2-1_6b.
     out.hf("stablelm-old-config", StableLmForCausalLM,
            {"architectures": ["StableLmForCausalLM"], "bos_token_id": 3, "eos_token_id": 3, "hidden_act": "silu",
             "hidden_size": 32, "initializer_range": 0.02, "intermediate_size": 46, "max_position_embeddings": 128,
@@ -115,7 +115,7 @@ def stablelm(out):
                  bos_token_id=3, eos_token_id=3)
     out.hf("stablelm-qknorm", StableLmForCausalLM,
            StableLmConfig(qk_layernorm=True, use_qkv_bias=True, tie_word_embeddings=True, **sizes), BF16, 308)
-    # Like the 12B model: one norm for attention and the feed-forward network.
+    # Resembles the 12B model: one norm for attention and the feed-forward network.
     twelve = dict(qk_layernorm=True, use_parallel_residual=True, use_qkv_bias=False)
     out.hf("stablelm-parallel", StableLmForCausalLM, StableLmConfig(**twelve, **sizes), BF16, 309)
     out.converted("stablelm-gguf", StableLmForCausalLM, StableLmConfig(use_qkv_bias=True, **sizes), 310)
@@ -135,7 +135,7 @@ def stack_norms(file):
 
 
 def starcoder2(out):
-    # Like starcoder2-3b, which does not state that its head is tied.
+    # Resembles starcoder2-3b, which does not state that its head is tied.
     out.hf("starcoder2-old-config", Starcoder2ForCausalLM,
            {"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "residual_dropout": 0.1,
             "embedding_dropout": 0.1, "bos_token_id": 0, "eos_token_id": 0, "hidden_act": "gelu_pytorch_tanh",
@@ -154,7 +154,7 @@ def starcoder2(out):
 
 
 def cohere(out):
-    # Like aya-expanse-8b.
+    # Resembles aya-expanse-8b.
     out.hf("cohere-old-config", CohereForCausalLM,
            {"architectures": ["CohereForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 5, "eos_token_id": 6, "hidden_act": "silu", "hidden_size": 42,
@@ -166,14 +166,14 @@ def cohere(out):
     sizes = dict(vocab_size=61, hidden_size=40, intermediate_size=50, num_hidden_layers=2, num_attention_heads=4,
                  num_key_value_heads=2, logit_scale=0.6, max_position_embeddings=128, layer_norm_eps=EPS,
                  rope_parameters=PLAIN)
-    # As in command-r-plus.
+    # command-r-plus has these norms.
     out.hf("cohere-qknorm", CohereForCausalLM, CohereConfig(use_qk_norm=True, attention_bias=True, **sizes), BF16, 316)
     out.converted("cohere-gguf", CohereForCausalLM, CohereConfig(**sizes), 317)
     out.converted("cohere-qknorm-gguf", CohereForCausalLM, CohereConfig(use_qk_norm=True, **sizes), 318)
 
 
 def cohere2(out):
-    # Like c4ai-command-r7b-12-2024.
+    # Resembles c4ai-command-r7b-12-2024.
     out.hf("cohere2-old-config", Cohere2ForCausalLM,
            {"architectures": ["Cohere2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 5, "cache_implementation": "hybrid", "eos_token_id": 6, "head_dim": 10,
@@ -198,7 +198,7 @@ def cohere2(out):
 
 
 def nemotron(out):
-    # Like Nemotron-Mini-4B-Instruct.
+    # Resembles Nemotron-Mini-4B-Instruct.
     out.hf("nemotron-old-config", NemotronForCausalLM,
            {"architectures": ["NemotronForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 2, "eos_token_id": 3, "head_dim": 20, "hidden_act": "relu2", "hidden_size": 39,

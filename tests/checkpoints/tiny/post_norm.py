@@ -14,7 +14,7 @@ PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 def gemma(out):
-    # Like gemma-2b.
+    # Resembles gemma-2b.
     out.hf("gemma-old-config", GemmaForCausalLM,
            {"architectures": ["GemmaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 2, "eos_token_id": 1, "head_dim": 14, "hidden_act": "gelu",
@@ -30,7 +30,7 @@ def gemma(out):
 
 
 def gemma2(out):
-    # Like gemma-2-2b.
+    # Resembles gemma-2-2b.
     out.hf("gemma2-old-config", Gemma2ForCausalLM,
            {"architectures": ["Gemma2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "attn_logit_softcapping": 50.0, "bos_token_id": 2, "cache_implementation": "hybrid",
@@ -87,7 +87,7 @@ def gemma3(out):
                                   "sliding_attention": {"rope_type": "default",
                                                         "rope_theta": 10000.0}}),
              write_gemma3, 8)
-    # The text model inside the wrapper that 4B and larger models ship as.
+    # The text model is inside the wrapper that 4B and larger models ship as.
     text = dict(vocab_size=61, hidden_size=33, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3,
                 num_key_value_heads=1, head_dim=14, query_pre_attn_scalar=11, sliding_window=9,
                 layer_types=["sliding_attention", "full_attention"], max_position_embeddings=128, rms_norm_eps=EPS,
@@ -101,7 +101,7 @@ def gemma3(out):
 
 
 def olmo(out):
-    # Like OLMo-2-1B, with fewer KV heads, as 32B has.
+    # Resembles OLMo-2-1B, with fewer KV heads, like the 32B model.
     out.hf("olmo2-old-config", Olmo2ForCausalLM,
            {"architectures": ["Olmo2ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "eos_token_id": 3, "hidden_act": "silu", "hidden_size": 40, "initializer_range": 0.02,
@@ -114,7 +114,7 @@ def olmo(out):
                  max_position_embeddings=128, rms_norm_eps=EPS, bos_token_id=1, eos_token_id=3, pad_token_id=4)
     out.converted("olmo2-gguf", Olmo2ForCausalLM,
                   Olmo2Config(intermediate_size=50, num_hidden_layers=2, rope_parameters=PLAIN, **sizes), 208)
-    # Like Olmo-3-7B; yarn on full-attention layers only.
+    # Resembles Olmo-3-7B, with yarn on full-attention layers only.
     yarn = {"attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
             "original_max_position_embeddings": 16, "rope_type": "yarn"}
     windows = ["sliding_attention"] * 3 + ["full_attention"]
@@ -142,7 +142,7 @@ def olmo(out):
 
 
 def exaone4(out):
-    # Like EXAONE-4.0-1.2B.
+    # Resembles EXAONE-4.0-1.2B.
     rope = {"factor": 16.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 16,
             "rope_type": "llama3"}
     out.hf("exaone4-old-config", Exaone4ForCausalLM,
@@ -154,7 +154,7 @@ def exaone4(out):
             "rope_scaling": rope, "rope_theta": 1000000, "sliding_window": None, "sliding_window_pattern": None,
             "tie_word_embeddings": True, "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0",
             "use_cache": True, "vocab_size": 67}, BF16, 212)
-    # Like the 32B model: three layers with a window and rope, then one with neither.
+    # Resembles the 32B model: three layers with a window and rope, then one with neither.
     out.hf("exaone4-windows", Exaone4ForCausalLM,
            {"architectures": ["Exaone4ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
             "eos_token_id": 3, "head_dim": 10, "hidden_act": "silu", "hidden_size": 27,
@@ -173,7 +173,7 @@ def exaone4(out):
 
 
 def glm(out):
-    # Like GLM-4-9B-0414.
+    # Resembles GLM-4-9B-0414.
     out.hf("glm4-old-config", Glm4ForCausalLM,
            {"architectures": ["Glm4ForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "eos_token_id": [3, 5, 6], "head_dim": 20, "hidden_act": "silu", "hidden_size": 36,
@@ -188,7 +188,7 @@ def glm(out):
                  eos_token_id=[3, 5], pad_token_id=3, rope_parameters=half)
     out.converted("glm4-gguf", Glm4ForCausalLM,
                   Glm4Config(attention_bias=True, tie_word_embeddings=False, **sizes), 216)
-    # Like glm-4-9b-chat-hf: without the post-norms.
+    # Resembles glm-4-9b-chat-hf: without the post-norms.
     out.hf("glm-old-config", GlmForCausalLM,
            {"architectures": ["GlmForCausalLM"], "attention_bias": True, "attention_dropout": 0.0,
             "eos_token_id": [3, 5, 6], "head_dim": 16, "hidden_act": "silu", "hidden_size": 42,

@@ -30,7 +30,7 @@ def llama(out):
                        attention_bias=True, mlp_bias=True,
                        rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.5}),
            BF16, 2, shard="60KB")
-    # config.json in the form that transformers wrote before version 5.
+    # config.json has the form that transformers wrote before version 5.
     out.hf("llama-old-config", LlamaForCausalLM,
            {"architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 48,
@@ -62,11 +62,11 @@ def llama(out):
            {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "rope_scaling": old, "rope_theta": 10000.0,
             "torch_dtype": "bfloat16", **yarn}, BF16, 107,
            matters=[{"rope_parameters": PLAIN}, {"rope_parameters": {**YARN, "attention_factor": 1.0}}])
-    # The complete factor, which the converter writes under the same name.
+    # This is the complete factor, which the converter writes under the same name.
     out.converted("llama-yarn-whole-gguf", LlamaForCausalLM,
                   LlamaConfig(**yarn, rope_parameters={**YARN, "attention_factor": 1.3}), 108,
                   matters=[{"rope_parameters": PLAIN}, {"rope_parameters": YARN}])
-    # Within the original context dynamic rope equals the plain one.
+    # Within the original context, dynamic rope equals the plain one.
     out.hf("llama-dynamic", LlamaForCausalLM,
            LlamaConfig(vocab_size=61, hidden_size=33, intermediate_size=50, num_hidden_layers=2,
                        num_attention_heads=3, num_key_value_heads=3, head_dim=10, max_position_embeddings=64,
@@ -78,7 +78,7 @@ def mistral(out):
            MistralConfig(vocab_size=83, hidden_size=36, intermediate_size=70, num_hidden_layers=2,
                          num_attention_heads=4, num_key_value_heads=2, head_dim=14,
                          max_position_embeddings=128, sliding_window=11, tie_word_embeddings=False), BF16, 4)
-    # Like Mistral-Nemo.
+    # Resembles Mistral-Nemo.
     out.hf("mistral-old-config", MistralForCausalLM,
            {"architectures": ["MistralForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
             "eos_token_id": 2, "head_dim": 14, "hidden_act": "silu", "hidden_size": 33,
@@ -116,7 +116,7 @@ def qwen2(out):
                        use_sliding_window=True, sliding_window=9, max_window_layers=1, tie_word_embeddings=False,
                        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0}), BF16, 108,
            matters=[{"layer_types": ["full_attention"] * 3}, {"layer_types": ["sliding_attention"] * 3}])
-    # Like Qwen2.5-0.5B.
+    # Resembles Qwen2.5-0.5B.
     out.hf("qwen2-old-config", Qwen2ForCausalLM,
            {"architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 3, "eos_token_id": 3,
             "hidden_act": "silu", "hidden_size": 42, "initializer_range": 0.02, "intermediate_size": 58,
@@ -137,7 +137,7 @@ def qwen3(out):
                        num_attention_heads=4, num_key_value_heads=2, head_dim=14, max_position_embeddings=128,
                        rms_norm_eps=EPS, attention_bias=True, tie_word_embeddings=False,
                        rope_parameters=PLAIN), BF16, 111)
-    # Like Qwen3-0.6B, with the yarn that its card describes.
+    # Resembles Qwen3-0.6B, with the yarn that its card describes.
     out.hf("qwen3-old-config", Qwen3ForCausalLM,
            {"architectures": ["Qwen3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 3, "eos_token_id": 5, "head_dim": 22, "hidden_act": "silu", "hidden_size": 36,
@@ -156,7 +156,7 @@ def qwen3(out):
 
 
 def phi3(out):
-    # Like phi-4.
+    # Resembles phi-4.
     out.hf("phi3-old-config", Phi3ForCausalLM,
            {"architectures": ["Phi3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": 3, "embd_pdrop": 0.0, "eos_token_id": 5, "hidden_act": "silu", "hidden_size": 40,
@@ -166,7 +166,7 @@ def phi3(out):
             "rope_scaling": None, "rope_theta": 250000, "sliding_window": None, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.47.0", "use_cache": True, "vocab_size": 67},
            BF16, 114)
-    # Like Phi-3-mini-4k: every layer has the window.
+    # Resembles Phi-3-mini-4k: every layer has the window.
     out.hf("phi3-window", Phi3ForCausalLM,
            {"_name_or_path": "Phi-3-mini-4k-instruct", "architectures": ["Phi3ForCausalLM"],
             "attention_dropout": 0.0, "bos_token_id": 1, "embd_pdrop": 0.0, "eos_token_id": 2,
@@ -177,11 +177,11 @@ def phi3(out):
             "rope_theta": 10000.0, "sliding_window": 11, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.40.2", "use_cache": True,
             "attention_bias": False, "vocab_size": 61}, BF16, 115, matters=[{"sliding_window": None}])
-    # Longer than the original context: every token uses the long factors.
+    # The prompt is longer than the original context, so every token uses the long factors.
     long = [1.0, 1.1, 1.7, 3.9, 8.5, 14.0]
     short = [1.0, 1.05, 1.2, 1.4, 1.9, 2.3]
     plain = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
-    # Like Phi-3.5-mini.
+    # Resembles Phi-3.5-mini.
     out.hf("phi3-longrope-long", Phi3ForCausalLM,
            {"_name_or_path": "Phi-3.5-mini-instruct", "architectures": ["Phi3ForCausalLM"],
             "attention_bias": False, "attention_dropout": 0.0,
@@ -195,7 +195,7 @@ def phi3(out):
             "rope_theta": 10000.0, "sliding_window": 262144, "tie_word_embeddings": False,
             "torch_dtype": "bfloat16", "transformers_version": "4.43.3", "use_cache": True, "vocab_size": 61},
            BF16, 153, matters=[plain])
-    # Like Phi-4-mini: only three quarters of a head rotate; here within the original context.
+    # Resembles Phi-4-mini: only three quarters of a head rotate. The prompt is within the original context.
     partial = dict(hidden_size=48, intermediate_size=46, num_hidden_layers=2, num_attention_heads=3,
                    num_key_value_heads=1, tie_word_embeddings=True, bos_token_id=1, eos_token_id=2, pad_token_id=4,
                    sliding_window=None, rms_norm_eps=EPS)
@@ -226,7 +226,7 @@ def smollm3(out):
                          tie_word_embeddings=False, bos_token_id=1, eos_token_id=2, pad_token_id=4,
                          rope_parameters=PLAIN), BF16, 121,
            matters=[{"no_rope_layers": [1, 1, 1]}, {"layer_types": ["full_attention"] * 3}])
-    # Like SmolLM3-3B, which does not state that its head is tied.
+    # Resembles SmolLM3-3B, which does not state that its head is tied.
     out.hf("smollm3-old-config", SmolLM3ForCausalLM,
            {"architectures": ["SmolLM3ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
             "bos_token_id": None, "eos_token_id": 2, "hidden_act": "silu", "hidden_size": 30,
@@ -247,7 +247,7 @@ def smollm3(out):
 
 
 def seed_oss(out):
-    # Like Seed-OSS-36B.
+    # Resembles Seed-OSS-36B.
     out.hf("seed-oss-old-config", SeedOssForCausalLM,
            {"architectures": ["SeedOssForCausalLM"], "attention_bias": True, "attention_dropout": 0.1,
             "attention_out_bias": False, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "head_dim": 14,
@@ -268,7 +268,7 @@ def seed_oss(out):
 
 
 def hunyuan(out):
-    # Like Hunyuan-1.8B: `alpha` increases theta at any length.
+    # Resembles Hunyuan-1.8B: `alpha` increases theta at any length.
     alpha = {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
              "type": "dynamic"}
     out.hf("hunyuan-old-config", HunYuanDenseV1ForCausalLM,
@@ -299,7 +299,7 @@ def hunyuan(out):
 
 
 def ernie4_5(out):
-    # Like ERNIE-4.5-0.3B-PT.
+    # Resembles ERNIE-4.5-0.3B-PT.
     out.hf("ernie4_5-old-config", Ernie4_5ForCausalLM,
            {"architectures": ["Ernie4_5ForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "head_dim": 14,
             "hidden_act": "silu", "hidden_size": 36, "intermediate_size": 50, "max_position_embeddings": 128,
@@ -318,7 +318,7 @@ def ernie4_5(out):
 def granite(out):
     scales = dict(embedding_multiplier=7.0, attention_multiplier=0.15, residual_multiplier=0.4, logits_scaling=1.7)
     neutral = [{key: 1.0} for key in scales]
-    # Like granite-3.1-2b.
+    # Resembles granite-3.1-2b.
     out.hf("granite-old-config", GraniteForCausalLM,
            {"architectures": ["GraniteForCausalLM"], "attention_bias": False, "attention_dropout": 0.1,
             "attention_multiplier": 0.15, "bos_token_id": 0, "embedding_multiplier": 7.0, "eos_token_id": 0,
@@ -337,7 +337,7 @@ def granite(out):
     out.converted("granite-gguf", GraniteForCausalLM,
                   GraniteConfig(intermediate_size=50, tie_word_embeddings=True, **scales, **sizes), 135,
                   matters=neutral)
-    # Like granite-4.0-micro: the class of a hybrid, but all layers are attention layers.
+    # Resembles granite-4.0-micro: the class of a hybrid, but all layers are attention layers.
     fourth = {"architectures": ["GraniteMoeHybridForCausalLM"], "attention_bias": False, "attention_dropout": 0.0,
               "attention_multiplier": 0.15, "bos_token_id": 0, "embedding_multiplier": 7, "eos_token_id": 0,
               "hidden_act": "silu", "hidden_size": 36, "init_method": "mup", "initializer_range": 0.1,
@@ -362,7 +362,7 @@ def granite(out):
 
 
 def apertus(out):
-    # Like Apertus-8B.
+    # Resembles Apertus-8B.
     rope = {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 16,
             "rope_type": "llama3", "type": "llama3"}
     out.hf("apertus-old-config", ApertusForCausalLM,
@@ -382,7 +382,7 @@ def apertus(out):
 
 
 def arcee(out):
-    # Like AFM-4.5B.
+    # Resembles AFM-4.5B.
     rope = {"beta_fast": 32.0, "beta_slow": 1.0, "factor": 20.0, "mscale": 1.0, "original_max_position_embeddings": 16,
             "rope_type": "yarn", "type": "yarn"}
     out.hf("arcee-old-config", ArceeForCausalLM,

@@ -323,18 +323,18 @@ TEST_F(BackendTest, metricsFollow) {
 TEST_F(BackendTest, cancelledRequestsEndAtOnce) {
   const auto model =
       load(config({{"threads", "1"}, {"max_seqs", "1"}, {"cancellation_check_period_ms", "1"}}));
-  // Cancelled before it starts.
+  // This request is cancelled before it starts.
   const auto never = std::make_shared<Conversation>();
   never->cancel();
   EXPECT_EQ(errorOf(model->send(ids(1, 30), 0, never)).code, TRITONSERVER_ERROR_CANCELLED);
-  // Cancelled while it streams: onResponse runs before the second response is made.
+  // This request is cancelled while it streams: onResponse runs before the second response is made.
   const auto streaming = std::make_shared<Conversation>();
   streaming->onResponse = [&](const HostResponse &) { streaming->cancel(); };
   const HostError error = errorOf(model->send(ids(2, 1900), 0, streaming));
   EXPECT_EQ(error.code, TRITONSERVER_ERROR_CANCELLED);
   EXPECT_TRUE(holds(error.text, "error[E0968]"));
   EXPECT_LT(streaming->ids().size(), 1900u);
-  // Cancelled while it runs or waits, with no outputs: the watch thread notices it.
+  // These requests are cancelled while they run or wait, with no outputs. The watch thread notices it.
   std::vector<std::shared_ptr<Conversation>> waiting;
   for (int i = 0; i < 3; ++i)
     waiting.push_back(model->send(ids(i, 1900, false)));

@@ -67,7 +67,7 @@ protected:
   /// Returns the error with which loading fails.
   HostError refusal(const std::string &config, HostBackend::Options options = {});
 
-  /// A request for `count` ids after the prompt of `seed`, without stopping at the end-of-sequence id.
+  /// Returns a request for `count` ids after the prompt of `seed`, without stopping at the end-of-sequence id.
   static HostRequest ids(int seed, int32_t count, bool stream = true);
   static std::vector<int32_t> expected(int seed, int32_t count) {
     return expectedIds(testPrompt(12, seed), count);

@@ -1,5 +1,5 @@
-// Clusters. cluster_sum: every block adds up the values of all blocks of its cluster. cluster_ring:
-// block r sends to block r + 1 and signals it through the peer's mbarrier.
+// In cluster_sum, every block adds up the values of all blocks of its cluster. In cluster_ring, block r sends to block
+// r + 1 and signals it through the peer's mbarrier.
 #include "device.cuh"
 
 #ifndef BUG
@@ -29,8 +29,7 @@ KERNEL void __launch_bounds__(64) cluster_sum(float *y, const float *x) {
   if (cluster_rank() == 1) {
     sync_block();
     sync_block();
-  }
-  else
+  } else
     return;
   total += cluster_map(mine, 0)[tid]; // bug 51: block 0 has left
 #endif

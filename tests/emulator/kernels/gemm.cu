@@ -8,7 +8,7 @@
 
 constexpr int kM = 64, kN = 64, kK = 32, kStages = 3;
 
-/// 64-byte rows of four chunks; pairs of rows share a line of 32 banks.
+/// Rows have 64 bytes in four chunks. Pairs of rows share a line of 32 banks.
 DEVICE int tileOffset(int row, int chunk) { return (row * 4 + (chunk ^ ((row >> 1) & 3))) * 16; }
 
 KERNEL void __launch_bounds__(128) gemm(float *c, const u16 *a, const u16 *b, int m, int n, int k) {
@@ -55,7 +55,8 @@ KERNEL void __launch_bounds__(128) gemm(float *c, const u16 *a, const u16 *b, in
       UNROLL
       for (int i = 0; i < 2; i++) {
         const int row = warpM + i * 16 + (lane & 15);
-        ldmatrix_x4(fa[i], stageA + tileOffset(row, kk * 2 + (lane >> 4))); // bug 10, bug 11, bug 15
+        ldmatrix_x4(fa[i],
+                    stageA + tileOffset(row, kk * 2 + (lane >> 4))); // bug 10, bug 11, bug 15
       }
       UNROLL
       for (int j = 0; j < 2; j++) {

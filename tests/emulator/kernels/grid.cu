@@ -1,5 +1,5 @@
-// Blocks that meet through counters in global memory. grid_phases: all blocks are resident.
-// last_block: the last block to arrive sums what the others wrote.
+// Blocks meet through counters in global memory. In grid_phases, all blocks are resident. In last_block, the last block
+// to arrive sums what the others wrote.
 #include "device.cuh"
 
 #ifndef BUG

@@ -21,7 +21,7 @@ KERNEL void __launch_bounds__(32) warp_words(float *out, const float *in) {
 }
 EXPORT_KERNEL(warp_words)
 
-/// The same sum by single shuffles: the order that warp_sum promises.
+/// Computes the same sum by single shuffles, in the order that warp_sum promises.
 KERNEL void __launch_bounds__(32) warp_sum_by_shuffles(float *out, const float *in) {
   pdl_wait();
   float v = in[threadIdx.x];

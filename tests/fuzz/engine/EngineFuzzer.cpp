@@ -54,9 +54,9 @@ void sealHeader(std::span<std::byte> file) {
   std::memcpy(file.data(), &header, sizeof header);
 }
 
-/// Writes the right hashes into the table. The table's structure, offsets and sizes must be valid.
-/// FlatBuffers lets tables share bytes, so a hash may overwrite another segment: all fields are found
-/// before the first is written.
+/// Writes the right hashes into the table. The table's structure, offsets and sizes must be valid. FlatBuffers lets
+/// tables share bytes, so a hash may overwrite another segment. Therefore all fields are found before the first is
+/// written.
 void sealSegments(std::span<std::byte> file, const fb::Engine &engine) {
   std::vector<std::pair<uint8_t *, uint64_t>> fields;
   for (const fb::Segment *segment : *engine.segments()) {

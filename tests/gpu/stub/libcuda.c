@@ -1,4 +1,4 @@
-// Stubs of the driver calls of ceilings.py, with the real parameters: a wrong number, width or order of
+// These stubs of the driver calls of ceilings.py have the real parameters. So a wrong number, width or order of
 // arguments is found here and not on a GPU.
 #include <stddef.h>
 #include <stdint.h>

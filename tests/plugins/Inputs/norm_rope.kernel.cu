@@ -1,5 +1,5 @@
 #include "rope.cuh"
-// One warp per head. kWidth0: values per row, kWidth1: values per head. eps is 1e-6.
+// One warp computes one head. kWidth0 is the number of values per row, kWidth1 per head, and eps is 1e-6.
 DEVICE void row(const float *x, const float *w, const float *f, i32 position, float *y) {
   constexpr i32 width = kWidth1, half = width / 2;
   const i32 lane = threadIdx.x % 32;

@@ -95,7 +95,7 @@ func.func @row(%q: memref<?xf32>, %k: memref<?xf32>, %qNorm: memref<?xf32>, %kNo
 }
 )";
 
-/// One warp per head. {0}: eps, {1}: values per head, {2} and {3}: numbers of q and k heads.
+/// One warp computes one head. {0}: eps, {1}: values per head, {2} and {3}: numbers of q and k heads.
 static constexpr const char *kTurnCuda = R"(#include "rope.cuh"
 DEVICE void turn(const float *x, const float *w, const float *f, float position, float *y, i32 heads) {{
   constexpr i32 width = {1}, half = width / 2;
