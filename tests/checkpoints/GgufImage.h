@@ -48,8 +48,8 @@ struct GgufImage {
   uint64_t alignment = 32;
   std::string data;
 
-  /// Returns two entries that every image needs, nine more, and the tensors a (F32 [4][8]), b (Q4_0 [2][32]) and c (F16
-  /// [2][16]). The data has 128 + 36 + 28 padding + 64 bytes.
+  /// Returns an image with two entries that every image needs, nine more, and the tensors a (F32 [4][8]), b (Q4_0
+  /// [2][32]) and c (F16 [2][16]). The data has 128 + 36 + 28 padding + 64 bytes.
   static GgufImage valid();
 
   std::string head() const; ///< magic, version, counts

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kColumns = 118;
 
-/// Text of a row outside of backquotes, with the characters escaped that Markdown and HTML read.
+/// Returns the text of a row outside of backquotes. Characters that Markdown and HTML would interpret are escaped.
 std::string escaped(std::string_view text) {
   std::string out;
   bool inCode = false;

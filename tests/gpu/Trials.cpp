@@ -173,8 +173,8 @@ private:
     return false;
   }
 
-  /// A process whose GPU hangs may be impossible to kill: it gets ten seconds and is then
-  /// abandoned.
+  /// Gives the child ten seconds to end and then abandons it, because a process whose GPU hangs may be impossible to
+  /// kill.
   std::optional<int> reap() {
     for (auto until = Clock::now() + std::chrono::seconds(10); Clock::now() < until;) {
       int status;

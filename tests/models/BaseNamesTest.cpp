@@ -122,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(All, BaseNames, testing::ValuesIn(tinyFolders()), [](co
 
 namespace {
 
-/// Llama saved by transformers' LlamaModel, without its head; its configuration says that the head is not the
-/// embedding.
+/// Returns Llama as saved by transformers' LlamaModel, without its head. Its configuration says that the head is not
+/// the embedding.
 tests::Changed headless() {
   tests::Changed tiny("llama-old-config");
   tiny.checkpoint.headless = true;

@@ -60,7 +60,7 @@ public:
   explicit KernelModule(const std::string &text);
   ~KernelModule();
 
-  /// The kernels. A test that needs more than `anchor()` includes the op family's header
+  /// Returns the kernels. A test that needs more than `anchor()` includes the op family's header
   /// (dialects/kernel/ops/Structure.h).
   llvm::ArrayRef<kernel::FuncOp> kernels() const;
   /// Returns the anchor op of the first kernel.

@@ -39,7 +39,7 @@ std::string headKernel(const RandomWeight &w, const std::string &yield) {
 }
 const std::string kIdentity = "kernel.yield %acc : f32";
 
-/// The key that MatmulKeys.h defines for these logits; 0 if all are NaN.
+/// Returns the key that MatmulKeys.h defines for these logits, or 0 if all are NaN.
 uint64_t keyOf(const float *logits, int64_t n) {
   uint64_t key = 0;
   for (int64_t id = 0; id < n; ++id) {

@@ -19,7 +19,7 @@ std::string weightOf(const RandomWeight &w) {
          std::string(w.format.name) + ">";
 }
 
-/// A kernel with one output, one weight and an identity epilogue.
+/// Returns a kernel with one output, one weight and an identity epilogue.
 std::string plainKernel(const RandomWeight &w, const char *kind,
                         const std::string &attributes = "") {
   std::string x = typeOf(kind, w.layout.k), y = typeOf("f32", w.layout.n), weight = weightOf(w);

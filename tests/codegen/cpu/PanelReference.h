@@ -50,7 +50,8 @@ inline Buffer<float> randomRows(int64_t rows, int64_t n, unsigned seed, float sc
   return x;
 }
 
-/// The sinks of attention heads: scores that are the largest for some tokens and negligible for others.
+/// Returns the sinks of attention heads. They are scores that are the largest for some tokens and negligible for
+/// others.
 inline float sinkOf(int64_t head) { return float(head % 3) * 2 - 1.5f; }
 inline Buffer<float> sinksOf(int64_t heads) {
   Buffer<float> sinks(size_t(roundUp(heads, 32)));
@@ -105,8 +106,8 @@ inline Buffer<char> quantizeRows(const Buffer<float> &x, int64_t rows, int64_t n
   return out;
 }
 
-/// `fast` arithmetic: exact dots of groups, one f32 chain. `planes` is a q8 row or
-/// (two planes) a q8x2 row.
+/// Computes a product in `fast` arithmetic: exact dots of groups, one f32 chain. `planes` is a q8 row or (two planes) a
+/// q8x2 row.
 inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes, int count = 1) {
   Q8Row q8 = q8Row(w.layout.k);
   float acc = 0;
@@ -149,7 +150,7 @@ inline float fastProduct(const RandomWeight &w, int64_t row, const char *planes,
   return acc;
 }
 
-/// `exact` arithmetic: dequantised weights, one chain in the order of k.
+/// Computes a product in `exact` arithmetic: dequantised weights, one chain in the order of k.
 inline float exactProduct(const RandomWeight &w, int64_t row, const float *x) {
   float acc = 0;
   for (int64_t k = 0; k < w.layout.k; ++k)

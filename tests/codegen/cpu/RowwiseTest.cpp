@@ -42,7 +42,7 @@ std::vector<float> rmsNorm(const std::vector<float> &x, const float *w, float ep
   return y;
 }
 
-/// x += a; y = rms_norm(x) * w as f32; z is the same as q8.
+/// Returns a kernel that computes x += a and y = rms_norm(x) * w as f32; z is the same as q8.
 std::string addNormKernel(int64_t n) {
   std::string f = rows(n, "f32"), q = rows(n, "q8"), w = vector(n);
   return "kernel.func @k(%x: " + f + ", %a: " + f + ", %w: " + w + ", %y: " + f + ", %z: " + q +

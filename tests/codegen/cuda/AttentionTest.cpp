@@ -142,7 +142,7 @@ std::vector<uint8_t> poolOf(const Scene &scene, const Step &step) {
   return pool;
 }
 
-/// The last `chunk` positions of every sequence (all of them if it is shorter), in tiles of up to
+/// Returns a step over the last `chunk` positions of every sequence (all of them if it is shorter), in tiles of up to
 /// `most` tokens.
 Step stepOf(const Scene &scene, int64_t chunk, int64_t most) {
   Step step;

@@ -22,9 +22,9 @@ std::map<std::string, int64_t> workspacesOf(const std::string &text);
 // Formats for tests that cover all of them
 //===----------------------------------------------------------------------===//
 
-/// One format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two planes, a
-/// table, bytes, and one bit; grids of runs of eight and of four values, and grids with signs per run and per group;
-/// and a group longer than 128. These tests always run.
+/// Returns one format per kind of decoding: floats, four bits with and without a minimum, super-blocks, codes in two
+/// planes, a table, bytes, and one bit; grids of runs of eight and of four values, and grids with signs per run and per
+/// group; and a group longer than 128. These tests always run.
 inline auto eachKindOfFormat() {
   return testing::Values(WeightFormat::BF16, WeightFormat::Int4G128, WeightFormat::Q4_1,
                          WeightFormat::Q4_K, WeightFormat::Q3_K, WeightFormat::IQ4_XS,
@@ -32,8 +32,8 @@ inline auto eachKindOfFormat() {
                          WeightFormat::IQ2_XS, WeightFormat::IQ3_S, WeightFormat::IQ1_S,
                          WeightFormat::IQ1_M);
 }
-/// The other formats, for the long tests. The three fp8 formats are packed alike and produce the
-/// same kernels, so one is enough.
+/// Returns the other formats, for the long tests. The three fp8 formats are packed alike and produce the same kernels,
+/// so one is enough.
 inline auto otherFormats() {
   return testing::Values(
       WeightFormat::F32, WeightFormat::F16, WeightFormat::Q4_0, WeightFormat::Q5_0,
@@ -63,7 +63,7 @@ inline std::string fusedType(const char *kind, int64_t n) {
 }
 inline std::string vectorType(int64_t n) { return "!lm.weight<" + std::to_string(n) + ", f32>"; }
 
-/// The operand with fp8 rows, and the clause by which a projection reads it.
+/// Return the operand with fp8 rows, and the clause with which a projection reads it.
 inline std::string fp8Argument(int64_t k) { return ", %xfp8: " + activationType("fp8", k); }
 inline std::string fp8Clause(int64_t k) { return " fp8(%xfp8 : " + activationType("fp8", k) + ")"; }
 
@@ -75,7 +75,7 @@ inline std::string fp8Rows(const std::string &name, int64_t k, int64_t ofToken =
          " : i64}\n  kernel.return\n}\n";
 }
 
-/// A projection with one weight and one output: y = x w^T.
+/// Returns a projection with one weight and one output: y = x w^T.
 inline std::string plainMatmul(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                                const char *output = "f32", int extent = 0, bool fp8 = false) {
   std::string x = activationType("bf16", k), w = weightType(format, n, k),
@@ -88,7 +88,7 @@ inline std::string plainMatmul(const std::string &name, WeightFormat format, int
          ">} {\n  ^bb0(%acc: f32):\n    kernel.yield %acc : f32\n  }\n  kernel.return\n}\n";
 }
 
-/// y = y + x w^T, in place.
+/// Returns a projection in place: y = y + x w^T.
 inline std::string residualMatmul(const std::string &name, WeightFormat format, int64_t n,
                                   int64_t k) {
   std::string x = activationType("bf16", k), w = weightType(format, n, k),
@@ -102,8 +102,8 @@ inline std::string residualMatmul(const std::string &name, WeightFormat format, 
          "kernel.return\n}\n";
 }
 
-/// y = gate * up, as bf16 rows. SiLU is left out unless `silu` is set; its accuracy is tested
-/// elsewhere.
+/// Returns a kernel of y = gate * up, as bf16 rows. SiLU is left out unless `silu` is set, because its accuracy is
+/// tested elsewhere.
 inline std::string gateUp(const std::string &name, WeightFormat format, int64_t n, int64_t k,
                           bool silu, bool fp8 = false) {
   std::string x = activationType("bf16", k), w = weightType(format, n, k),
@@ -122,7 +122,7 @@ inline std::string gateUp(const std::string &name, WeightFormat format, int64_t 
          body + "    kernel.yield %m : f32\n  }\n  kernel.return\n}\n";
 }
 
-/// q, k and v, each with its own format, with or without a bias; outputs are f32 rows. `rows` is
+/// Returns a kernel of q, k and v, each with its own format, with or without a bias. Outputs are f32 rows. `rows` is
 /// the encoding of x.
 inline std::string projections(const std::string &name, int64_t k,
                                std::vector<std::pair<WeightFormat, int64_t>> outputs,
@@ -154,7 +154,7 @@ inline std::string projections(const std::string &name, int64_t k,
          ">, extent = #kernel.extent<tokens>} " + regions + "\n  kernel.return\n}\n";
 }
 
-/// The region that an RMS norm applies to element a with weight b.
+/// Returns the region that an RMS norm applies to element a with weight b.
 inline std::string normRegion() {
   return "{\n  ^bb0(%a: f32, %b: f32):\n    %s = arith.mulf %a, %a : f32\n    %m = "
          "kernel.row_stat mean %s : f32\n"
@@ -165,7 +165,7 @@ inline std::string normRegion() {
          "    %v = arith.mulf %u, %b : f32\n    kernel.yield %v : f32\n  }";
 }
 
-/// An RMS norm that writes f32 or bf16 rows.
+/// Returns an RMS norm that writes f32 or bf16 rows.
 inline std::string norm(const std::string &name, int64_t n, const char *output,
                         bool gather = false) {
   std::string x = activationType("f32", n), w = vectorType(n), y = activationType(output, n);
@@ -212,7 +212,7 @@ inline std::string without(std::string text, const std::string &argument) {
   const size_t end = text.find('>', at) + 1;
   return first ? text.erase(at, end + 2 - at) : text.erase(at - 2, end - (at - 2));
 }
-/// Puts the norm before the projection: two operands, rows and weight, replace x.
+/// Puts the norm before the projection. Two operands, rows and weight, replace x.
 inline std::string withNorm(const std::string &matmul, int64_t k, bool gather = false) {
   const std::string rows = activationType("f32", k), weight = vectorType(k),
                     fusedValue = fusedType("bf16", k);
@@ -283,8 +283,8 @@ inline std::string ropeAppend(const std::string &name, const RopeProblem &p) {
          "\n  kernel.return\n}\n";
 }
 
-/// Rotates and appends the projection's q, k and v: two operands, pool and table (if there is a rotation),
-/// replace the rows of k and v.
+/// Rotates and appends the projection's q, k and v. Two operands, pool and table (if there is a rotation), replace the
+/// rows of k and v.
 inline std::string withAppend(const std::string &matmul, const RopeProblem &p) {
   const int64_t q = p.heads * p.headDim, k = p.kvHeads * p.headDim;
   const std::string kv = poolType(p.kvHeads, p.headDim, false),
@@ -319,7 +319,7 @@ inline std::string attention(const std::string &name, const AttentionProblem &p)
          " : i64, softcap = " + std::to_string(p.softcap) + " : f32}\n  kernel.return\n}\n";
 }
 
-/// The kernels that find the ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
+/// Returns the kernels that find the ids of logits rows: @argmax, @argmax_finish, @draw_weigh, @draw_ids.
 inline std::string samplingKernels(int64_t vocabulary) {
   const std::string logits = activationType("f32", vocabulary), keys = activationType("key", 1),
                     ids = activationType("i32", 1),

@@ -256,7 +256,7 @@ private:
   uint32_t state;
 };
 
-/// Rows of random bf16 numbers, padded with zeros to a multiple of 64.
+/// Returns rows of random bf16 numbers, padded with zeros to a multiple of 64.
 inline std::vector<uint16_t> bf16Rows(int64_t rows, int64_t n, uint32_t seed) {
   Numbers random(seed);
   std::vector<uint16_t> values(rows * roundUp(n, 64));

@@ -8,7 +8,7 @@
 
 namespace ingot::codegen::cuda::test {
 
-/// Magnitudes of codes 0 … 126; 127 is NaN.
+/// Returns the magnitudes of codes 0 … 126. Code 127 is NaN.
 inline const std::array<double, 127> &e4m3Magnitudes() {
   static const std::array<double, 127> all = [] {
     std::array<double, 127> values;

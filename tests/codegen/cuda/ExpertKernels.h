@@ -47,7 +47,7 @@ struct Stack {
   int64_t experts, used, n, k;
   bool pair; ///< (gate + bias) * up as bf16 rows; else the sums and a residual as f32 rows
 
-  /// With `fp8`, the last operand holds fp8 rows in addition to the bf16 rows.
+  /// Returns the kernel. With `fp8`, its last operand holds fp8 rows in addition to the bf16 rows.
   std::string kernel(const std::string &name, bool fp8 = false) const {
     const std::string x = activationType("bf16", k), r = routesType(experts, used),
                       w = stackType(experts, n, k, std::string(numericFormat(format).name)),

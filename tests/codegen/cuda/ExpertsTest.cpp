@@ -397,7 +397,7 @@ std::pair<double, double> productOf(const RandomFragments &w, int64_t row, const
 /// compute the same bits for a token in every variant and in every batch.
 class Steps {
 public:
-  /// `fp8`: the products use rows of E4M3, which the kernel "rows" makes.
+  /// With `fp8`, the products use rows of E4M3, which the kernel "rows" makes.
   Steps(const Stack &s, Emulated &gpu, const HostKernels &kernels, bool fp8 = false)
       : s(s), gpu(gpu), kernels(kernels), fp8(fp8), w0(s, 5), w1(s, 500),
         width(roundUp(s.n, s.pair ? 64 : 32)), bias(f32Rows(s.experts, s.n, 9)) {
@@ -534,7 +534,8 @@ std::vector<CudaProgram> wgmmaPrograms(const std::string &text) {
       });
   return programs;
 }
-/// "m" has the variants of any GPU, "w" those that only sm_90a has. On the emulator both give the same bits.
+/// Returns the programs. "m" has the variants of any GPU, and "w" those that only sm_90a has. On the emulator both give
+/// the same bits.
 std::vector<CudaProgram> programsOf(const Stack &s) {
   std::vector<CudaProgram> programs = emitAll(s.kernel("m")), more = wgmmaPrograms(s.kernel("w"));
   EXPECT_EQ(more[0].variants.size(), numericFormat(s.format).isFloat() ? 2u : 1u);
@@ -575,7 +576,7 @@ void expectSteps(const Stack &s, int64_t most) {
   }
 }
 
-/// Products of fp8 where K wraps around the ring twice and ends inside a group of scales.
+/// Tests products of fp8 where K wraps around the ring twice and ends inside a group of scales.
 void expectFp8Steps(const Stack &s) {
   std::vector<CudaProgram> programs =
       wgmmaPrograms(s.kernel("e", /*fp8=*/true) + fp8Rows("rows", s.k, s.used));

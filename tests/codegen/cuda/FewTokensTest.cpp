@@ -180,7 +180,7 @@ const AppendCase kAppendCases[] = {
     {{2, 2, 40, 24, true, false}, WeightFormat::Q4_K, WeightFormat::Q6_K, 256, 0, true},
     {{3, 1, 64, 64, false, false}, WeightFormat::IQ2_XXS, WeightFormat::IQ1_M, 512, 4, false}};
 
-/// q and the pool equal those of the separate norm, projections and rope_append, byte for byte.
+/// Checks that q and the pool equal those of the separate norm, projections and rope_append, byte for byte.
 void expectAppends(std::initializer_list<size_t> numbers) {
   std::string text;
   for (size_t i : numbers) {

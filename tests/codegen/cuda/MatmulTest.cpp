@@ -199,9 +199,8 @@ struct F32Problem {
   std::string name() const { return "k" + std::to_string(k); }
 };
 
-/// Projections with biases. Results must match f64 within the error of f32 sums of that many products, which
-/// is far smaller than the error of bf16 rows, and a token's bits must be the same in both variants and in
-/// every batch.
+/// Tests projections with biases. Results must match f64 within the error of f32 sums of that many products, which is
+/// far smaller than the error of bf16 rows. A token's bits must be the same in both variants and in every batch.
 void expectF32(const HostKernels &kernels, Build run, const F32Problem &problem) {
   constexpr int64_t kMost = 35;
   const int64_t k = problem.k, rowWidth = roundUp(k, 32);
@@ -281,7 +280,7 @@ TEST(CudaMatmulF32, BothVariantsEveryBatch) {
 // Products in fp8
 //===----------------------------------------------------------------------===//
 
-/// The rows must equal the reference's, and the sums those of the rows in f64. `error` accumulates
+/// Checks that the rows equal the reference's, and that the sums equal those of the rows in f64. `error` accumulates
 /// the squared distance from the sums of bf16 rows.
 void expectFp8(const HostKernels &kernels, uint32_t seed, WeightFormat format, Shape shape,
                int64_t tokens, double (&error)[2]) {
@@ -419,7 +418,7 @@ TEST(CudaMatmul, CountsChooseVariants) {
   EXPECT_EQ(suffixes(65, 100), "_wgmma128");
 }
 
-/// One program has decode, prefill and wgmma loops. Each is correct for every batch.
+/// Returns one program with decode, prefill and wgmma loops. Each is correct for every batch.
 std::vector<CudaProgram> everyLoop(const std::string &text) {
   EmitOptions options;
   options.wgmma = true;

@@ -29,7 +29,7 @@ inline int64_t fewTokens(WeightFormat format, int64_t k, int64_t weights) {
   return few;
 }
 
-/// Above 64 tokens, products are in fp8, as in all kernels of fp8 weights on sm_90a.
+/// Makes the products of more than 64 tokens use fp8, as in all kernels of fp8 weights on sm_90a.
 inline std::string withFp8(const std::string &matmul, WeightFormat format, int64_t k) {
   if (numericFormat(format).kind != NumericFormat::Kind::ScaledFloat)
     return matmul;
@@ -85,7 +85,7 @@ inline std::map<std::string, std::string> aroundExperts(const ExpertShape &m) {
       {"combine", combine("combine", m.hidden, m.experts, m.used)}};
 }
 
-/// Attention over a bf16 or fp8 cache.
+/// Returns attention over a bf16 or fp8 cache.
 inline std::string attentionOf(const ModelShape &m, bool fp8) {
   return attention("attention", {m.heads, m.kvHeads, m.headDim, 0, 0, "bf16", fp8});
 }

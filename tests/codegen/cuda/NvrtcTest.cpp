@@ -17,7 +17,7 @@ using namespace ingot::codegen::cuda::test;
 
 namespace {
 
-/// The kernels of a step of a llama-like model. Projections compute norms for up to `few` tokens.
+/// Returns the kernels of a step of a llama-like model. Projections compute norms for up to `few` tokens.
 std::string modelKernels(int64_t hidden, int64_t heads, int64_t kvHeads, int64_t headDim,
                          int64_t inner, int64_t vocabulary, WeightFormat format, int64_t few) {
   WeightFormat head = WeightFormat::Q8_0;

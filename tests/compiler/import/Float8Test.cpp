@@ -24,7 +24,7 @@ constexpr char kFp8[] =
 constexpr char kBlocks[] =
     R"("quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "weight_block_size": [128, 128])";
 
-/// The configuration of a compressed-tensors checkpoint, as llm-compressor writes it.
+/// Returns the configuration of a compressed-tensors checkpoint, as llm-compressor writes it.
 std::string compressed(const std::string &strategy, const std::string &more = "",
                        const std::string &group = "") {
   std::string block = strategy == "block" ? "[128, 128]" : "null";

@@ -105,7 +105,7 @@ TEST_F(FolderTest, LinksStayInside) {
   EXPECT_EQ(codeOf(files), "E0200") << "a dangling link is an error, not a missing file";
 }
 
-/// <repository>/snapshots/<revision>/name -> ../../blobs/<hash>
+/// Puts the files into a hub's cache: <repository>/snapshots/<revision>/name -> ../../blobs/<hash>.
 CheckpointFiles cacheOf(const CheckpointFiles &files) {
   CheckpointFiles cache{.name = "models--org--tiny"};
   int number = 0;

@@ -11,8 +11,8 @@
 
 namespace ingot::tests {
 
-/// A model of 6 tokens and hidden size 4, whose two layers are of one kind. `layer` is the body of the kind up to its
-/// return of %y and %kv1. Weights of the kind: %norm (4), %q (8x4), %o (4x8), %f (2).
+/// Returns a model of 6 tokens and hidden size 4, whose two layers are of one kind. `layer` is the body of the kind up
+/// to its return of %y and %kv1. Weights of the kind: %norm (4), %q (8x4), %o (4x8), %f (2).
 inline std::string programOf(const std::string &layer) {
   return R"(
 lm.model @model attributes {family = "test", vocab = 6 : i64, hidden = 4 : i64, max_positions = 64 : i64} {

@@ -98,8 +98,8 @@ static constexpr const char *kFragments[] = {
     "{%",
     "%}"};
 
-/// A panic inside minijinja (3.0.5 has one: ''[::-1]) is reported as an ordinary error. It is tolerated until
-/// minijinja's next version.
+/// Returns whether the error is a panic in our own code. A panic inside minijinja (3.0.5 has one: ''[::-1]) is reported
+/// as an ordinary error and is tolerated until minijinja's next version.
 static bool isOurPanic(const ingot::Error &error) {
   return error.code == "E0690" && error.why.find("minijinja-") == std::string::npos;
 }

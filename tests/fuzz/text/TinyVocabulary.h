@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-/// A vocabulary of 256 bytes, then some words, then </s>, which ends an answer.
+/// Returns a vocabulary of 256 bytes, then some words, then </s>, which ends an answer.
 inline const ingot::text::Vocabulary &tinyVocabulary() {
   using namespace ingot::text;
   static const auto artifact = [] {

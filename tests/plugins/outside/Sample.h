@@ -9,6 +9,6 @@
 #include "Sample.h.inc"
 
 namespace sample {
-/// The architecture "fading" (Fading.cpp).
+/// Returns the architecture "fading" (Fading.cpp).
 ingot::models::Family fadingFamily();
 } // namespace sample

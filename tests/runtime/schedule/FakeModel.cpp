@@ -372,7 +372,7 @@ void FakeModel::propose() {
   }
 }
 
-/// Accepts drafts: the rows after the last token show how many were right.
+/// Accepts drafts. The rows after the last token show how many were right.
 void FakeModel::takeDrafts(SequenceId id, int64_t drafts) {
   Answer &own = answers.at(id);
   int64_t accepted = 0;

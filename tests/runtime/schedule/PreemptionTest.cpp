@@ -7,7 +7,7 @@ using namespace ingot::test;
 
 namespace {
 
-/// Has 8 pages, so two sequences of 7 pages each cannot both finish at the same time.
+/// Returns a setup with 8 pages, so two sequences of 7 pages each cannot both finish at the same time.
 FakeSetup tight(uint64_t swapPages = 0) {
   FakeSetup setup;
   setup.groups = {{8, 0}};

@@ -41,7 +41,7 @@ inline TokenizerArtifact tiny(const std::string &name) {
   return std::move(*artifact);
 }
 
-/// A BPE of GPT-2's kind with 700 tokens. <|im_end|> ends an answer; three more ids are padding.
+/// Returns a BPE of GPT-2's kind with 700 tokens. <|im_end|> ends an answer, and three more ids are padding.
 inline Words &words() {
   static Words made = [] {
     TokenizerArtifact artifact = tiny("gpt2");

@@ -399,7 +399,7 @@ TEST_F(CudaExecutorTest, GraphsAreMadeAhead) {
   EXPECT_FALSE(failing->prepareAhead());
 }
 
-/// Options for a fake engine whose GPU program `edit` changes.
+/// Returns options for a fake engine whose GPU program `edit` changes.
 FakeOptions editedProgram(std::function<void(fb::ProgramT &)> edit) {
   FakeOptions options = withGpuProgram({"cuda:sm_90a"}, false, /*greedy=*/true);
   options.addCode = [add = options.addCode, edit](fb::EngineT &engine,
@@ -614,8 +614,8 @@ fb::TensorMapT boxesOf(uint32_t operand, fb::TensorElement element, uint32_t col
   return map;
 }
 
-/// The residual kernel runs in clusters of two and through tensor maps, of bytes and of bf16. A step
-/// of one token uses the plain variant, which has no maps.
+/// Returns an engine whose residual kernel runs in clusters of two and through tensor maps, of bytes and of bf16. A
+/// step of one token uses the plain variant, which has no maps.
 FakeOptions withTensorMaps() {
   auto options = withGpuProgram({"cuda:sm_90a"});
   options.change = [](fb::EngineT &t) {

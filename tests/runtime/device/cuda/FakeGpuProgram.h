@@ -12,8 +12,9 @@
 
 namespace ingot::test {
 
-/// `targets` are names such as "cuda:sm_90a" and "cuda:compute_80". With `alone` the engine has no CPU
-/// code. With `greedy` its GPU program finds greedy ids; with `draws` it samples ids as well.
+/// Returns options for an engine with a GPU program. `targets` are names such as "cuda:sm_90a" and "cuda:compute_80".
+/// With `alone` the engine has no CPU code. With `greedy` its GPU program finds greedy ids; with `draws` it also
+/// samples ids.
 FakeOptions withGpuProgram(std::vector<std::string> targets, bool alone = false,
                            bool greedy = false, bool draws = false);
 
