@@ -1,4 +1,4 @@
-# One suite per folder of the compiler: FileCheck over ingot-opt.
+# Defines one suite per folder of the compiler, which runs FileCheck over ingot-opt.
 import glob
 import os
 import sys

@@ -18,7 +18,7 @@ struct SafetensorsImage {
   void add(const std::string &name, const std::string &dtype, const std::vector<int64_t> &shape,
            size_t bytes);
 
-  /// Returns a: F32 [2, 3], b: BF16 [4, 2], c: F16 scalar; and "__metadata__" as transformers writes it.
+  /// Returns a file with a: F32 [2, 3], b: BF16 [4, 2], c: F16 scalar, and "__metadata__" as transformers writes it.
   static SafetensorsImage valid();
 
   std::string bytes() const;

@@ -44,7 +44,7 @@ int bRow8(int lane, int i) {
   return i < 4 ? inGroup * 4 + (i & 3) : inGroup * 4 + (i & 3) + 16;
 }
 
-/// The accumulator of both: c0…c3.
+/// In both, the accumulator has c0…c3.
 int cRow(int lane, int i) { return i < 2 ? lane >> 2 : (lane >> 2) + 8; }
 int cColumn(int lane, int i) { return (lane % 4) * 2 + (i & 1); }
 

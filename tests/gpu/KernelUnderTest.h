@@ -25,7 +25,7 @@ public:
   DeviceMemory &memoryOf(uint32_t operand) { return memories[keyOf(operand)]; }
   Result<void> put(uint32_t operand, const Bytes &bytes);
   Result<Bytes> get(Address from, uint64_t bytes);
-  /// Returns the bytes of all rows and some more, which the kernel must not touch.
+  /// Returns the size in bytes of all rows and some more, which the kernel must not touch.
   static uint64_t bytesOf(const reference::Rows &rows, int64_t count) {
     return uint64_t(count + 3) * rows.stride() * (rows.bf16() ? 2 : 4);
   }

@@ -67,7 +67,7 @@ def wait(condition, what):
 # Shared memory: 3 MiB in total, of which 1 MiB is listed under the name of the second model's file.
 assert re.search(r"3\.0 MiB KV of 2 models \(.* 2\.0 MiB, b 1\.0 MiB\), with working memory ", said), said
 
-# Names: the engine's, the file's, and the given one.
+# The names are the engine's, the file's, and the given one.
 prompt = {"prompt": [5, 6, 7], "max_tokens": 4, "temperature": 0}
 status, expected = ask("sk-old", prompt)
 assert status == 200, expected

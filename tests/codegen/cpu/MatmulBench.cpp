@@ -3,12 +3,12 @@
 //   matmul-bench [--isa avx512] [--k 2048] [--schedule "tiles = [6, 1], block = 60, prefetch = 0"]
 //                [--ahead 8192] [--exact] [--pair] [--tokens 1,4,8] [--mb 96] [--spills | --print] [FORMAT…]
 //
-// One thread. Decode: weights of 96 MB, so that they are read from memory (--mb 1: from the L2 cache); GB/s of
 // The benchmark runs on one thread. Decode: the weights have 96 MB, so that they are read from memory (with --mb 1,
 // from the L2 cache), and the result is GB/s of weights at 1, 4 and 8 tokens. Prefill: N is 1536 with 512 tokens, and
 // the result is GOPS (2 N K T). Each time is the best of many, on the thread's CPU clock, so that other processes
 // disturb it little. --spills counts stack accesses of the code instead; --print also prints the code. --pair computes
 // silu(gate) * up, quantised.
+//===----------------------------------------------------------------------===//
 #include "PanelReference.h"
 #include "ThreadClock.h"
 

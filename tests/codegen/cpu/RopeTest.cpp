@@ -78,7 +78,7 @@ uint32_t rounded(float v, Element element) {
 }
 
 struct Problem {
-  int64_t heads, kvHeads, headDim, rotary; ///< 0 if there is no table
+  int64_t heads, kvHeads, headDim, rotary; ///< rotary is 0 without a table
   bool interleaved, norm;
   Element element;
   bool own = false, centred = false; ///< of the norms: one weight per head; the mean is subtracted

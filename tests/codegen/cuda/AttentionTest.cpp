@@ -191,7 +191,7 @@ __attribute__((visibility("default"))) u32 waits[4096], products[4096][4];
 #define mma_tile(...)                                                                              \
   (products[counted_block][threadIdx.x / 32] += threadIdx.x % 32 == 0, mma_tile(__VA_ARGS__))
 )";
-constexpr uint32_t kProductsOfTile = 2 + 4; ///< with heads of 7, for scores and for values
+constexpr uint32_t kProductsOfTile = 2 + 4; ///< for scores and for values, with heads of 7
 
 /// All kernels of these tests, compiled once per build. `planted` is a6 without the ordering
 /// between a block that writes and the one that merges; `counted()` is a5 with counters; `append`

@@ -280,9 +280,9 @@ TEST(KvState, Fp8HasAScaleForEachHead) {
 
 TEST(KvState, Int8HasAScaleForEachHeadAndTransformsK) {
   KvState int8(KvFormat::Int8);
-  // Heads of 4. K (1, 0, 0, 0) transforms to (1, 1, 1, 1), whose codes of 127 decode to the
-  // original. (127, 1, 0.4, 0) transforms to (128.4, 126.4, 127.6, 125.6), whose codes 127, 125,
-  // 126, 124 decode to multiples of scale / 4.
+  // The heads have 4 values. K (1, 0, 0, 0) transforms to (1, 1, 1, 1), whose codes of 127 decode to the original.
+  // (127, 1, 0.4, 0) transforms to (128.4, 126.4, 127.6, 125.6), whose codes 127, 125, 126, 124 decode to multiples of
+  // scale / 4.
   std::vector<float> k = {1, 0, 0, 0, 127, 1, 0.4f, 0}, v = {0, 0, 0, 0, -127, 0.4f, 63.6f, 1.5f};
   int8.append(0, 0, 0, k, v, 2);
   std::vector<float> got = int8.find(0, 0)->k;

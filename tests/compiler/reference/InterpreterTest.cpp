@@ -88,7 +88,7 @@ TEST(Interpreter, AFusedOpIsTheOpsOfItsRegion) {
   EXPECT_EQ(plain.run(step), other.run(step));
 }
 
-// The rounding of an encoding is no part of lm.
+// lm does not model the rounding of an encoding.
 TEST(Interpreter, RoundedRowsHaveTheSameValues) {
   std::string rounded = with(kLayer, "%z = lm.linear %a, %o : tensor<?x8xf32>,",
                              R"(%h = lm.cast %a : tensor<?x8xf32> -> tensor<?x8xf32, "q8">

@@ -225,7 +225,7 @@ TEST(EngineWriter, WritersToOnePathAtOnce) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"e"});
 }
 
-/// Not a test. Writes the files that tests/engines/README.md describes.
+/// This is not a test. It writes the files that tests/engines/README.md describes.
 TEST(EngineWriter, DISABLED_KeepsEngines) {
   writeFile("v2.0-cpu.ingot", assemble(withMaxima));
   writeFile("v2.0-seed.ingot", assemble(seedMatrices));

@@ -38,8 +38,8 @@ uint64_t hashOf(const std::vector<int32_t> &tokens) {
   return hash;
 }
 
-/// Returns the index among the `live` sequences of a search that continues at `place`. Usually each sequence continues
-/// itself, so that their pages differ.
+/// Returns the index, among the `live` sequences of a search, of the one that continues at `place`. Usually each
+/// sequence continues itself, so that their pages differ.
 size_t parentOf(int64_t round, int64_t place, size_t live) {
   return size_t(round % 16 == 5 ? fold(uint64_t(round), int32_t(place)) : uint64_t(place)) % live;
 }

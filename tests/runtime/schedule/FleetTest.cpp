@@ -254,8 +254,8 @@ TEST(Fleet, aPopularPrefixIsSpread) {
   EXPECT_GT(piled.whole.ttft.mean, 5 * spread.whole.ttft.mean);
 }
 
-/// A replica fails under load. Another replica answers the requests that have no output yet, and the others have ended.
-/// No request hangs, and the failed replica comes back empty.
+/// A replica fails under load. Another replica answers the requests that have no output yet, and the other requests
+/// end. No request hangs, and the failed replica comes back empty.
 TEST(Fleet, aFailureLosesWhatWasUnderWay) {
   const auto requests = synthesize(load(8, 400));
   FleetSetup setup = fleet(4, RoutePolicy::RoundRobin);

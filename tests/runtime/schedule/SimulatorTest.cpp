@@ -117,7 +117,7 @@ TEST(Simulator, balancedChunksKeepThePace) {
   SimulationResult whole = simulate(requests, setup);
   EXPECT_GT(whole.itl.most, 5 * undisturbed);
   EXPECT_LT(balanced.ttft.most, 4 * whole.ttft.most) << "nor does it wait for ever";
-  // It also holds with wrong costs in the engine, once steps have been measured.
+  // It also holds if the engine's costs are wrong, once steps have been measured.
   setup.policy.chunks.rule = ChunkRule::Balanced;
   setup.costFactor = 0.2;
   EXPECT_LT(simulate(requests, setup).itl.p99, 2.5 * undisturbed);

@@ -125,7 +125,7 @@ TEST_F(ApiAsked, TheLogprobsOfAPromptAreThoseOfItsRows) {
                 1e-5);
   }
   const std::string fifth = at(answer, "/choices/0/logprobs/token_logprobs/5");
-  // The next answers have vLLM's prompt_logprobs list, and a prompt without an answer.
+  // Covers vLLM's prompt_logprobs list, and a prompt without an answer.
   auto scored = complete(R"("prompt":)" + list(prompt) + R"(,"max_tokens":0,"prompt_logprobs":0)");
   EXPECT_EQ(at(scored, "/choices/0/text"), "");
   EXPECT_EQ(at(scored, "/choices/0/finish_reason"), "length");
