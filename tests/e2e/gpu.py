@@ -30,8 +30,8 @@ def tiny(ingot, model, ids, expected):
     assert targets == [EMULATOR], targets
     cpu, gpu = logits(ingot, engine, ids, "cpu"), logits(ingot, engine, ids, "cuda-emulator")
     assert numpy.isfinite(gpu).all()
-    # With bf16 in models of 36 to 64 channels, logits differ by 0.2 to 1.9 % on average, and one of 3,700 differs by 12
-    # %. Routers do not round, but their inputs are rounded. So up to two of a prompt's 45 tokens may go to other
+    # With bf16 in models of 36 to 64 channels, logits differ by 0.2 to 1.9 % on average, and one of 3,700 differs by
+    # 12 %. Routers do not round, but their inputs are rounded. So up to two of a prompt's 45 tokens may go to other
     # experts, whose scores are nearly the same.
     most = 2 if any(kernel["family"] == "route" for kernel in program["kernels"]) else 0
     difference, unit = abs(gpu - expected), expected.std()

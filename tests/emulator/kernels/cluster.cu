@@ -29,7 +29,8 @@ KERNEL void __launch_bounds__(64) cluster_sum(float *y, const float *x) {
   if (cluster_rank() == 1) {
     sync_block();
     sync_block();
-  } else
+  }
+  else
     return;
   total += cluster_map(mine, 0)[tid]; // bug 51: block 0 has left
 #endif

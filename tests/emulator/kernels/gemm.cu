@@ -55,8 +55,7 @@ KERNEL void __launch_bounds__(128) gemm(float *c, const u16 *a, const u16 *b, in
       UNROLL
       for (int i = 0; i < 2; i++) {
         const int row = warpM + i * 16 + (lane & 15);
-        ldmatrix_x4(fa[i],
-                    stageA + tileOffset(row, kk * 2 + (lane >> 4))); // bug 10, bug 11, bug 15
+        ldmatrix_x4(fa[i], stageA + tileOffset(row, kk * 2 + (lane >> 4))); // bug 10, bug 11, bug 15
       }
       UNROLL
       for (int j = 0; j < 2; j++) {

@@ -30,7 +30,7 @@ KERNEL void __launch_bounds__(128) tensor_box(u16 *out, const TensorMap *map, i3
   mbar_wait(full, 0);
   for (int i = tid; i < 128; i += 128) {
     const uint4 v = *(const uint4 *)(smem + swizzle128(i * 16)); // bug 60
-    ((uint4 *)out)[i] = v;                                       // bug 60
+    ((uint4 *)out)[i] = v; // bug 60
   }
 }
 EXPORT_KERNEL(tensor_box)
@@ -82,8 +82,7 @@ KERNEL void __launch_bounds__(64)
         mbar_wait(empty + s, (i / 2 - 1) & 1); // bug 64: block 1 gets no signal
 #endif
       mbar_arrive_expect_tx(full + s, BUG == 62 ? 1024 : 2048); // bug 63: the last phase goes on
-      tensor_load_2d_multicast(smem + s * 2048 + rank * 1024, &map, i * 64,
-                               rank * 8,     // bug 62, bug 63, bug 64
+      tensor_load_2d_multicast(smem + s * 2048 + rank * 1024, &map, i * 64, rank * 8, // bug 62, bug 63, bug 64
                                full + s, 3); // bug 62, bug 63, bug 64
     }
   } else if (tid < 32) {

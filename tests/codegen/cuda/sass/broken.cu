@@ -7,8 +7,7 @@
 USE_WGMMA(64)
 
 /// A loop that multiplies; the code around and after it is under test. `inside` runs in it.
-template <class Inside>
-DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
+template <class Inside> DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
   NO_UNROLL
   for (i32 i = 0; i < count; i++) {
     u32 a[1][4], b[1][2];
@@ -16,7 +15,7 @@ DEVICE void multiply(float (&sum)[4], const u32 *x, i32 count, Inside inside) {
     for (i32 j = 0; j < 4; j++)
       a[0][j] = x[i * 192 + j * 32 + threadIdx.x];
     b[0][0] = x[i * 192 + 128 + threadIdx.x], b[0][1] = x[i * 192 + 160 + threadIdx.x];
-    float (&tile)[1][1][4] = reinterpret_cast<float (&)[1][1][4]>(sum);
+    float(&tile)[1][1][4] = reinterpret_cast<float(&)[1][1][4]>(sum);
     mma_tile(tile, a, b);
     inside(i);
   }
@@ -35,8 +34,7 @@ KERNEL void __launch_bounds__(32) r1_release_in_the_loop(const u32 *x, float4 *y
   float sum[4] = {};
   multiply(sum, x, count, [&](i32) {
     asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(
-                     shared_address(bar)),
+                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer];}" ::"r"(shared_address(bar)),
                  "r"(1)
                  : "memory");
   });
@@ -51,12 +49,11 @@ KERNEL void __launch_bounds__(32) r1_acquire_where_x_is_brought(const u8 *x, flo
   for (i32 i = 0; i < count; i++) {
     u32 done = 0;
     while (!done)
-      asm volatile(
-          "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-          "selp.u32 %0, 1, 0, p;}"
-          : "=r"(done)
-          : "r"(shared_address(bar)), "r"(i & 1)
-          : "memory");
+      asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
+                   "selp.u32 %0, 1, 0, p;}"
+                   : "=r"(done)
+                   : "r"(shared_address(bar)), "r"(i & 1)
+                   : "memory");
     cp_async16(stage + threadIdx.x * 16, x + i * 512 + threadIdx.x * 16);
     cp_async_commit();
   }
@@ -92,8 +89,7 @@ KERNEL void __launch_bounds__(128) r3_a_wait_for_each(const u32 *x, float *y, i3
   for (i32 i = 0; i < count; i++) {
     UNROLL
     for (i32 step = 0; step < 4; step++) {
-      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2],
-                        x[i * 4 + step + 3]};
+      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2], x[i * 4 + step + 3]};
       wgmma_fence();
       wgmma_rs<64>(sum, a, wgmma_descriptor(stage + step * 32));
       wgmma_commit();
@@ -114,8 +110,7 @@ KERNEL void __launch_bounds__(128) r3_serialised(const u32 *x, float *y, i32 cou
   for (i32 i = 0; i < count; i++) {
     UNROLL
     for (i32 step = 0; step < 4; step++) {
-      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2],
-                        x[i * 4 + step + 3]};
+      const u32 a[4] = {x[i * 4 + step], x[i * 4 + step + 1], x[i * 4 + step + 2], x[i * 4 + step + 3]};
       wgmma_fence();
       wgmma_rs<64>(sum, a, wgmma_descriptor(stage + step * 32));
       wgmma_commit();
