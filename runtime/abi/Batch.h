@@ -47,20 +47,20 @@ struct AttentionSplit {
   int32_t zero;
 };
 
-/// The parameters with which a device samples the id that follows a logits row
+/// The parameters with which a device samples the token that follows a logits row
 /// (sample/SamplingParams.h has the filters and their order). The random number is the output of Philox for
 /// (seed, choice, position of the new token).
 struct RowSampling {
   uint64_t seed;   // 0
   double scale;    // 8   1 / temperature; 0: the id of the largest logit, other fields are ignored
-  double least;    // 16  min-p: drops ids with (logit - largest) * scale below it
+  double least;    // 16  min-p: drops tokens with (logit - largest) * scale below it
   uint32_t choice; // 24
   int32_t topK;    // 28  0: all
   float topP;      // 32  1: all
   uint32_t zero;   // 36
 };
 
-/// How a sequence with tokens in the step uses its fixed states: it reads the snapshot in slot `from` and
+/// Describes how a sequence with tokens in the step uses its fixed states: it reads the snapshot in slot `from` and
 /// writes snapshots after some of its tokens. Slot numbers are the same for all fixed states.
 struct StateSpan {
   int32_t firstToken, tokens; ///< rows of the batch
@@ -88,15 +88,15 @@ struct BatchView {
   const AttentionTile *attentionTiles; // 64  [tiles]
   const int32_t *blockTable;           // 72  [sequences][blockTableStride] page numbers
   int64_t blockTableStride;            // 80
-  // Ids that the previous step found, indexed by its logits rows. Executors that run ahead (Executor.h) set
-  // this pointer; for others all ids are known.
+  // Tokens that the previous step found, indexed by its logits rows. Executors that run ahead (Executor.h) set
+  // this pointer; for others all tokens are known.
   const int32_t *earlierIds; // 88
-  // For executors that sample on the device (Executor.h). Null if the step's result is the id of each row's
+  // For executors that sample on the device (Executor.h). Null if the step's result is the token of each row's
   // largest logit, or the logits themselves.
   const RowSampling *sampling; // 96  [R]
-  // For executors whose KV slots come in groups (engine/Inspect.h): the block table of each group, all
-  // with the same stride. `blockTable` is the first group's table. A kernel gets a view in which
-  // `blockTable` is the table of its slot's group.
+  // For executors with several groups of KV slots (engine/Inspect.h): the block table of each group. All tables have
+  // the same stride. `blockTable` is the table of the first group. A kernel gets a view in which `blockTable` is the
+  // table of its slot's group.
   const int32_t *const *groupTables = nullptr; // 104
   // For GPUs, set by their executor, which orders the attention tiles: the first promptTiles belong to
   // prompts, the others decode (one token, the first of its sequence in the step).

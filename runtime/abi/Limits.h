@@ -15,7 +15,7 @@ inline constexpr int64_t kMostExperts = 2048;
 struct GpuLimits {
   int64_t headWidth = 256;
   int64_t experts = 1024, expertsUsed = 32,
-          expertGroups = 64; ///< device/experts.cuh has the same numbers
+          expertGroups = 64; ///< device/experts.cuh has the same values
 };
 inline constexpr GpuLimits kGpuLimits;
 

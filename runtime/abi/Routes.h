@@ -36,7 +36,7 @@ struct RoutesLayout {
   constexpr int64_t token() const { return 12 * pairs; }
   constexpr int64_t count() const { return 16 * pairs; }
   constexpr int64_t segments() const { return 16 * pairs + 16; }
-  /// The end of the arrays that kernel.route writes, and of the whole buffer.
+  /// Returns the end of the arrays that kernel.route writes, and of the whole buffer.
   constexpr int64_t endOfPairs() const { return row(); }
   constexpr int64_t end() const { return segments() + int64_t(sizeof(RouteSegment)) * pairs; }
 };

@@ -7,13 +7,13 @@
 //   session                   executor              device
 //   plan a batch   --step-->  run the program  -->  cpu: threads over the mapped file
 //   sample         <-logits-  rows on the host  <-  cuda: graphs and launches, one copy each way
-//                  <-ids-----  endSampled(), where the device draws them
+//                  <-ids-----  endSampled(), if the device samples
 //
-// Sampled steps may overlap with work on the host: while one step is in flight, the next is queued
-// with ids that are not known yet.
+// Sampled steps may overlap with work on the host: while one step is in flight, the next is queued with token ids that
+// are not known yet.
 //
-//   beginSampled(1)  beginSampled(2)  endSampled() = ids of 1
-//                    beginSampled(3)  endSampled() = ids of 2  …
+//   beginSampled(1)  beginSampled(2)  endSampled() = tokens of 1
+//                    beginSampled(3)  endSampled() = tokens of 2  …
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -44,38 +44,38 @@ public:
   /// bug of the caller); a device may fail with its own errors (E07xx).
   virtual Result<void> step(const BatchView &batch) = 0;
 
-  /// Whether the device itself can draw the id of a row with this sampling. Only then may the row be
-  /// part of a step that beginSampled() begins.
+  /// Returns whether the device itself can sample a row with these parameters. Only then may the row be part of a step
+  /// that beginSampled() begins.
   virtual bool draws(const RowSampling &row) const {
     (void)row;
     return false;
   }
-  /// Maximum number of logits rows of a step that beginSampled() begins.
+  /// Returns the maximum number of logits rows of a step that beginSampled() begins.
   virtual int64_t mostDrawnRows() const { return std::numeric_limits<int64_t>::max(); }
-  /// Whether a second step may begin before the first has ended. Its batch then uses the id `~r`
-  /// for the id that row r of the first step will yield.
+  /// Returns whether a second step may begin before the first has ended. Its batch then uses the id `~r`
+  /// for the token that row r of the first step will yield.
   virtual bool runsAhead() const { return false; }
-  /// Like step(), but endSampled() returns the id of each row instead of logits. The ids are those that
-  /// the sampler (sample/Sampler.h) would draw according to batch.sampling or, if batch.sampling is null,
-  /// those that its `argmax` would find. On return, the batch belongs to the caller again.
+  /// Does the same as step(), but endSampled() returns the next token of each row instead of logits. The tokens equal
+  /// the tokens that the sampler (sample/Sampler.h) would sample according to batch.sampling. If batch.sampling is
+  /// null, they equal the results of its `argmax`. On return, the batch belongs to the caller again.
   virtual Result<void> beginSampled(const BatchView &batch) {
     (void)batch;
     assert(false && "draws() says no");
     return {};
   }
-  /// Waits for the oldest step that was begun and returns its ids, which are valid until the next
+  /// Waits for the oldest step that was begun and returns its tokens, which are valid until the next
   /// beginSampled().
   virtual Result<std::span<const int32_t>> endSampled() { return std::span<const int32_t>(); }
 
   /// On the host: f32 [rows][logitsStride]; only the first vocab values of a row are valid.
   virtual const float *logits() const = 0;
   virtual int64_t logitsStride() const = 0;
-  /// For each row, the maximum of every kPanelRows logits, as sample/Sampler.h expects them: f32
+  /// Returns, for each row, the maximum of every kPanelRows logits, as sample/Sampler.h expects them: f32
   /// [rows][maximaStride]. Null if the program does not compute them.
   virtual const float *maxima() const { return nullptr; }
   virtual int64_t maximaStride() const { return 0; }
 
-  /// Number of values in a hidden state: model.hidden, or 0 if the program does not expose them.
+  /// Returns the number of values in a hidden state: model.hidden, or 0 if the program does not expose them.
   virtual int64_t hiddenSize() const { return 0; }
   /// Writes the model's last hidden state (after its last norm) for a logits row of the last step.
   virtual void hiddenState(int64_t row, float *out) const {
@@ -96,17 +96,17 @@ public:
   /// Moves KV pages between steps; null if the device does not support it.
   virtual PageMover *pageMover() { return nullptr; }
 
-  /// The memory that was allocated, by part.
+  /// Returns the memory that was allocated, by part.
   virtual const MemoryPlan &memory() const = 0;
-  /// Number of KV pages in each state's pool.
+  /// Returns the number of KV pages in each state's pool.
   int64_t pages() const { return int64_t(memory().pages); }
-  /// The program of the engine that this executor runs.
+  /// Returns the program of the engine that this executor runs.
   virtual const fb::Program &program() const = 0;
-  /// The model that all programs of the engine implement.
+  /// Returns the model that all programs of the engine implement.
   virtual const fb::Model &model() const = 0;
   /// Target of the code that runs: "cpu:avx512", "cuda:sm_90a".
   virtual std::string_view target() const = 0;
-  /// The device in readable form: "2 threads", "NVIDIA H200".
+  /// Returns the device in readable form: "2 threads", "NVIDIA H200".
   virtual std::string device() const = 0;
   /// A remark for the user about the choice of code; usually empty.
   virtual std::string remark() const { return ""; }
@@ -116,7 +116,7 @@ public:
     (void)kernel;
     return 0;
   }
-  /// Number of host threads that work on a step.
+  /// Returns the number of host threads that work on a step.
   virtual int threads() const = 0;
 
   /// Returns a bench that measures launches in isolation; null if the device does not support it. The

@@ -26,10 +26,10 @@ class KernelBench {
 public:
   virtual ~KernelBench() = default;
 
-  /// Selects launches of a step, including those that find ids if the step ends with ids.
+  /// Selects launches of a step. If the step ends with token ids, this includes the launches that find them.
   struct Choice {
     std::optional<uint32_t> only = std::nullopt;    ///< the launches of this kernel
-    std::optional<uint32_t> without = std::nullopt; ///< all launches except those of this kernel
+    std::optional<uint32_t> without = std::nullopt; ///< all launches except launches of this kernel
     bool overlap = true; ///< a launch may start while the previous one ends, if both support it
 
     bool has(uint32_t kernel) const {
@@ -61,10 +61,10 @@ public:
   /// kLeastLaunches launches are selected, they are repeated until there are that many.
   virtual Result<std::vector<double>> time(const Choice &choice, int rounds, int runs) = 0;
   static constexpr uint64_t kLeastLaunches = 8;
-  /// Seconds that the host takes to put the prepared step into the device's queue; nullopt if the
+  /// Returns the seconds that the host takes to put the prepared step into the device's queue; nullopt if the
   /// device has no queue.
   virtual Result<std::optional<double>> hostSeconds() = 0;
-  /// Whether the device can still run anything after an error.
+  /// Returns whether the device can still run anything after an error.
   virtual bool alive() = 0;
   virtual Result<Limits> limits() = 0;
 };

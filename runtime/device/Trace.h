@@ -43,7 +43,7 @@ public:
   /// Collects the stamps after a step. `tokens`: number of tokens in the step's batch.
   void collect(int64_t tokens);
 
-  /// How many of a layer's tokens were routed to each expert.
+  /// The number of a layer's tokens that were routed to each expert.
   struct ExpertLoad {
     int32_t layer;
     std::vector<uint64_t> tokens;
@@ -54,7 +54,7 @@ public:
   /// Counts the routes that a launch has produced, if it is watched. The thread that ran its only
   /// work item calls this.
   void countRoutes(size_t launch, int64_t tokens);
-  /// Like countRoutes(), from a copy of the routes that begins at `count` (abi/Routes.h). The launch must
+  /// Does the same as countRoutes(), from a copy of the routes that begins at `count` (abi/Routes.h). The launch must
   /// be watched.
   void countSegments(size_t launch, const std::byte *fromCount);
   const std::vector<ExpertLoad> &expertLoads() const { return loads; }

@@ -13,7 +13,7 @@ namespace ingot::runtime {
 /// Benchmarks that time a single launch use it, because the last step may have overwritten its real routes.
 std::vector<std::byte> uniformRoutes(int64_t experts, int64_t used, int64_t tokens);
 
-/// Whether the kernel computes the routes by which other launches find their rows. Its launches run even in a
+/// Returns whether the kernel computes the routes by which other launches find their rows. Its launches run even in a
 /// step that is timed without this kernel, because the other launches need the routes.
 bool findsRoutes(const fb::Kernel &kernel);
 

@@ -119,8 +119,8 @@ Result<AwaitableRequest> readRequest(const ingot_executor &executor, const ingot
 /// Renders messages to the text of a prompt. Errors: E0520, E0521, E061x.
 Result<std::string> renderChat(const service::ServedModel &model, const char *messages,
                                const char *variables, bool addGenerationPrompt);
-/// Returns the ids of the messages' prompt, up to the point where the assistant's turn begins. Control
-/// tokens in contents are text unless the content is trusted.
+/// Returns the token ids of the messages' prompt, up to the point where the assistant's turn begins. Control tokens in
+/// contents are text unless the content is trusted.
 Result<std::vector<int32_t>> encodeChat(const service::ServedModel &model, const char *messages,
                                         const char *variables, bool trustContent);
 

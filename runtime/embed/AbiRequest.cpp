@@ -44,7 +44,7 @@ Result<std::vector<int32_t>> promptOf(const service::ServedModel &model,
                  "set one of them"};
   if (given.messages)
     return encodeChat(model, given.messages, given.template_variables, given.trust_content != 0);
-  if (given.prompt && given.prompt_size) // an empty prompt is E0503, even if the engine adds BOS
+  if (given.prompt && given.prompt_size) // an empty prompt is E0503, also if the engine adds BOS
     return model.session().encodePrompt({given.prompt, given.prompt_size});
   return std::vector<int32_t>(given.prompt_ids, given.prompt_ids + given.prompt_id_count);
 }

@@ -48,7 +48,7 @@ struct AwaitableOutput {
 struct AwaitableRequest {
   runtime::Request what;
   int32_t choices = 1;
-  bool streaming = false; ///< true: outputs as ids are drawn; false: one per choice, at its end
+  bool streaming = false; ///< true: an output per sampled token; false: one per choice, at its end
   std::function<void(const AwaitableOutput &)> onOutput; ///< empty: outputs are awaited
 };
 
@@ -59,7 +59,7 @@ public:
     runtime::SessionOptions session;
     service::ModelOptions model; ///< service.dispatch must be empty
   };
-  /// The errors are those of Session::open and ServedModel::create.
+  /// Errors: all errors of Session::open and ServedModel::create.
   static Result<std::unique_ptr<AwaitableService>> open(const std::string &path, Options options);
   /// Cancels all requests and waits until they and their callbacks have ended.
   ~AwaitableService();
@@ -71,8 +71,8 @@ public:
 
   /// Returns the id for the next request, so that hooks have it before the request is queued.
   RequestId newId() { return nextId.fetch_add(1); }
-  /// Queues a request. The errors are those of Session::validate, Service::reserve and
-  /// Service::submit, and E0561 after shutdown().
+  /// Queues a request. Errors: all errors of Session::validate, Service::reserve and Service::submit; E0561 after
+  /// shutdown().
   Result<void> enqueue(RequestId id, AwaitableRequest request);
   using Timeout = std::optional<std::chrono::milliseconds>; ///< none: no limit
   /// Waits for outputs of a request (0: of any) and returns all of them. There is at least one, or none
@@ -100,11 +100,11 @@ private:
   std::shared_ptr<std::atomic<std::thread::id>> hookThread =
       std::make_shared<std::atomic<std::thread::id>>();
 
-  std::mutex mutex; ///< guards all fields below, and those of tickets
+  std::mutex mutex; ///< guards all fields below, and the fields of tickets
   std::unordered_map<RequestId, TicketRef> tickets; ///< until their last output is fetched
   std::deque<TicketRef> anyReady;                   ///< for await(0); some may have no outputs left
   std::condition_variable someReady, allEnded, called;
-  int64_t underWay = 0; ///< tickets that have not ended, or whose last callback has not returned
+  int64_t underWay = 0; ///< tickets that have not ended, or that are still in their last callback
   bool closed = false, stopping = false;
   std::deque<TicketRef> calls; ///< tickets with outputs for their callback
   std::thread callbacks;       ///< started by the first request with a callback

@@ -29,7 +29,8 @@ void RowRules::apply(std::span<const int32_t> ids, std::span<float> logits) cons
   }
 
   if (noRepeatNgram > 0 && length + 1 >= size_t(noRepeatNgram)) {
-    const size_t before = size_t(noRepeatNgram) - 1; // ids before the id that completes an n-gram
+    const size_t before =
+        size_t(noRepeatNgram) - 1; // tokens before the token that completes an n-gram
     for (size_t start = 0; start + before < length; ++start) {
       bool same = true;
       for (size_t i = 0; i < before && same; ++i)

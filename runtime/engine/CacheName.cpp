@@ -16,7 +16,7 @@ std::string fingerprint(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// The stem of a hub's cached snapshot, …/models--ORG--NAME/snapshots/COMMIT, is NAME.
+/// Returns the stem of a path. For a hub's cached snapshot, …/models--ORG--NAME/snapshots/COMMIT, it is NAME.
 static std::string stemOf(std::filesystem::path path) {
   if (!path.has_filename())
     path = path.parent_path();

@@ -37,7 +37,7 @@ public:
   CodeImage(const CodeImage &) = delete;
   CodeImage &operator=(const CodeImage &) = delete;
 
-  /// The function of kernel `index` of the program (through `kernel_symbols`); never null.
+  /// Returns the function of kernel `index` of the program (through `kernel_symbols`); never null.
   KernelFn kernel(size_t index) const { return functions[index]; }
 
   /// Finds any exported function. Error: E0385, exit code 3.

@@ -39,7 +39,7 @@ private:
     return true;
   }
 
-  /// File offset of the `size` bytes at an address.
+  /// Returns the file offset of the `size` bytes at an address.
   std::optional<uint64_t> fileOffset(uint64_t address, uint64_t size) const {
     for (const ElfImage::Load &load : image.loads)
       if (address >= load.address && address - load.address <= load.fileSize &&

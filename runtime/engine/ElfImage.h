@@ -35,7 +35,7 @@ struct ElfImage {
   std::vector<Symbol> symbols; ///< defined functions, sorted by name
   uint64_t span = 0;           ///< bytes of address space, whole pages
 
-  /// Address of a function that lies in executable bytes of the file.
+  /// Returns the address of a function that lies in executable bytes of the file.
   std::optional<uint64_t> find(std::string_view name) const;
 };
 

@@ -48,24 +48,24 @@ public:
   const EngineHeader &header() const;
   const fb::Engine &table() const { return *engine; }
 
-  /// The bytes of segment `index`, without padding; 4096-byte aligned.
+  /// Returns the bytes of segment `index`, without padding; 4096-byte aligned.
   std::span<const std::byte> segment(size_t index) const;
 
-  /// The bytes of a weight of one of the programs; 64-byte aligned. Empty if the device generates the
+  /// Returns the bytes of a weight of one of the programs; 64-byte aligned. Empty if the device generates the
   /// weight from the seed.
   std::span<const std::byte> weightData(const fb::Weight &weight) const;
 
   /// Text artefacts; empty if the engine has none.
   std::span<const std::byte> tokenizer() const;
-  /// The template called `name` (see templateNames()); the main template if `name` is empty.
+  /// Returns the template called `name` (see templateNames()); the main template if `name` is empty.
   std::string_view chatTemplate(std::string_view name = "") const;
   std::vector<std::string_view> templateNames() const; ///< names of the templates other than the
                                                        ///< main one
   /// Like chatTemplate(), but "default" also means the main template. E0627: there is no template
   /// of that name.
   Result<std::string_view> chatTemplateCalled(const std::string &name) const;
-  std::vector<int32_t> textPrefix() const; ///< ids before a plain prompt
-  std::vector<int32_t> textSuffix() const; ///< ids after a text to be embedded
+  std::vector<int32_t> textPrefix() const; ///< tokens before a plain prompt
+  std::vector<int32_t> textSuffix() const; ///< tokens after a text to be embedded
 
   const std::string &path() const { return name; }
   uint64_t fileBytes() const { return bytes.size(); }

@@ -42,7 +42,7 @@ struct GpuMachine {
 /// older; for architectures older than 8.0, the one of 8.0.
 const GpuMachine &gpuMachine(ComputeCapability capability);
 
-/// The machine for GPU code, by its target; null for CPU code.
+/// Returns the machine for GPU code, by its target; null for CPU code.
 const GpuMachine *gpuMachineFor(std::string_view target);
 
 } // namespace ingot::runtime

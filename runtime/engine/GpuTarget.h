@@ -25,7 +25,7 @@ struct GpuTarget {
   ComputeCapability capability;
   bool specific; ///< "sm_90a": this capability and no other
 
-  /// Whether a GPU of capability `gpu` can run it. Emulator code runs anywhere.
+  /// Returns whether a GPU of capability `gpu` can run it. Emulator code runs anywhere.
   bool runsOn(ComputeCapability gpu) const;
 };
 
@@ -35,19 +35,19 @@ struct GpuArch {
   bool wgmma;            ///< supports warp-group matrix multiply (wgmma)
 };
 
-/// All architectures, oldest first. A new one needs a row here and one in GpuMachine.cpp.
+/// Returns all architectures, oldest first. A new one needs a row here and one in GpuMachine.cpp.
 std::span<const GpuArch> gpuArchitectures();
 /// PTX of this target serves architectures that are not in the list.
 constexpr std::string_view kPtxTarget = "cuda:compute_80";
-/// The architecture of both "cuda:sm_90a" and "cuda-emulator:sm_90a"; null for PTX and for names
-/// that are not in the list.
+/// Returns the architecture of a target name, which is the same for "cuda:sm_90a" and "cuda-emulator:sm_90a"; null for
+/// PTX and for names that are not in the list.
 const GpuArch *gpuArchOf(std::string_view target);
 
 /// Parses a target name; nullopt for other names, including "cpu:avx2".
 std::optional<GpuTarget> gpuTargetNamed(std::string_view name);
 
-/// Returns the --target to recompile with for a GPU: the newest listed architecture whose cubins the GPU
-/// runs, or else kPtxTarget. Empty for GPUs older than all of these.
+/// Returns the --target to recompile with for a GPU: the newest listed architecture with cubins that the GPU runs, or
+/// else kPtxTarget. Empty if the GPU is older than all of these.
 std::string targetForGpu(ComputeCapability gpu);
 /// Returns the third line of an error about an engine without code for the GPU: how to rebuild it, or that
 /// the GPU is too old.

@@ -13,10 +13,10 @@ namespace ingot::runtime {
 
 Hash128 hash128(std::span<const std::byte> bytes);
 
-/// Hash of the header's bytes that precede the checksum itself.
+/// Returns the hash of the header's bytes that precede the checksum itself.
 uint64_t headerChecksum(const EngineHeader &header);
 
-/// Whether all bytes are zero.
+/// Returns whether all bytes are zero.
 bool isZero(std::span<const std::byte> bytes);
 
 } // namespace ingot::runtime

@@ -95,7 +95,7 @@ void weightText(std::string &out, const EngineFile &engine) {
   }
 }
 
-/// The steps that use a variant: "8 tokens", "tiles of 1", "tiles of prompts".
+/// Returns the steps that use a variant: "8 tokens", "tiles of 1", "tiles of prompts".
 std::string guardText(const fb::Variant &v) {
   std::string text;
   auto add = [&](const char *before, uint64_t most, const char *behind) {
@@ -117,7 +117,7 @@ std::string clusterText(const fb::Variant &v) {
   return v.cluster() > 1 ? "clusters of " + std::to_string(v.cluster()) + ", " : "";
 }
 
-/// The kernels of GPU code: each variant with its block.
+/// Appends the kernels of GPU code: each variant with its block.
 void variantText(std::string &out, const fb::Program &e) {
   const fb::CodeObject &code = *e.code()->Get(0);
   print(out, "\nvariants of %s\n", shown(code.target()).c_str());
@@ -165,7 +165,7 @@ void programText(std::string &out, const fb::Program &e) {
   }
 }
 
-/// The schedules of each code object's matmuls, and their sources.
+/// Appends the schedules of each code object's matmuls, and the sources of the schedules.
 void scheduleText(std::string &out, const fb::Program &e) {
   for (const fb::CodeObject *code : *e.code()) {
     if (!code->costs() || gpuTargetNamed(code->target()->string_view()))

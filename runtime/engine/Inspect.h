@@ -43,7 +43,7 @@ constexpr uint64_t kDefaultBatchTokens = 512, kDefaultGpuBatchTokens = 2048;
 
 /// Provenance key: a one-line description of the sources of the engine's text artefacts.
 constexpr char kTextTaken[] = "text";
-/// Value of that key; "" for an engine that was built before the key existed.
+/// Returns the value of that key; "" for an engine that was built before the key existed.
 std::string textTaken(const fb::Engine &engine);
 
 /// Limits chosen at load time.
@@ -60,12 +60,12 @@ struct MemoryLimits {
   bool lock = false;      ///< lock the CPU's weights and working memory in RAM
 };
 
-/// Offset in bytes at which a buffer begins in the arena of its class; the arena holds `limit`
+/// Returns the offset in bytes at which a buffer begins in the arena of its class; the arena holds `limit`
 /// units.
 uint64_t placeInArena(const fb::Buffer &buffer, const MemoryLimits &limits);
 
-/// States whose pages are allocated together: those with the same attention window, if separate
-/// groups save pages at these limits. The first group is the one that keeps the most positions.
+/// States that have their pages allocated together. If separate groups save pages at these limits, a group has the
+/// states with one attention window. The first group is the one that keeps the most positions.
 struct KvPages {
   uint64_t window = 0; ///< 0: all positions
   uint64_t pages = 0;  ///< in the pool of each of its states
@@ -87,7 +87,7 @@ constexpr uint64_t kProgramBytes = uint64_t(10) << 20;
 struct MemoryPlan {
   DeviceKind kind = DeviceKind::Cpu;
   MemoryLimits limits;              ///< with zeros replaced by the defaults
-  uint64_t mapped = 0, weights = 0; ///< weights: bytes of those in the file
+  uint64_t mapped = 0, weights = 0; ///< weights: bytes of the weights in the file
   uint64_t read = 0;                ///< bytes of the weight segments that the program reads
   uint64_t seeded = 0;
   uint64_t arena = 0, kv = 0, scratch = 0, batch = 0;
@@ -98,8 +98,8 @@ struct MemoryPlan {
   uint64_t slots = 0, slotBytes = 0; ///< for fixed states, if there are any
   uint64_t states = 0;               ///< bytes of all slots
 
-  /// The group whose block table a launch of the step reads: that of its paged states, which all have
-  /// one window; the first group if the launch reads no paged state.
+  /// Returns the group of the block table that a launch of the step reads. This is the group of the launch's paged
+  /// states, which all have one window. It is the first group if the launch reads no paged state.
   uint32_t groupRead(const fb::Launch &launch, const fb::Step &step) const;
 
   /// Memory that counts against the device: everything except the mapped file and, on a GPU, host
@@ -120,7 +120,7 @@ struct MemoryPlan {
   /// Memory that --lock locks, on a CPU.
   uint64_t lockable() const { return read + seeded + arena + kv + states + scratch; }
 
-  /// One line per part with the arithmetic spelt out, and the sum.
+  /// Returns one line per part, with the arithmetic spelt out, and the sum.
   std::string text() const;
   std::string json() const;
 };
@@ -129,7 +129,7 @@ struct MemoryPlan {
 /// page. `program` is one of the engine's programs.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits,
                               const fb::Program &program);
-/// The plan of the first program: the CPU's, if there is one.
+/// Returns the plan of the first program: the CPU's, if there is one.
 Result<MemoryPlan> memoryPlan(const EngineFile &engine, const MemoryLimits &limits);
 
 /// Weights are uploaded to a GPU through pieces of page-locked host memory: their number, and the bytes
@@ -149,7 +149,7 @@ std::string inspectJson(const EngineFile &engine, const MemoryLimits &limits);
 /// more than the engine (tools/ingot/inspect/PageFigures.h); may be empty.
 std::string inspectHtml(const EngineFile &engine, const MemoryLimits &limits,
                         std::string_view more = {});
-/// The listing of kernels that the compiler stored: JSON (compiler/driver/emit/Listing.h), returned as stored
+/// Returns the listing of kernels that the compiler stored: JSON (compiler/driver/emit/Listing.h), returned as stored
 /// in the file; may be empty.
 std::string engineListing(const EngineFile &engine);
 /// `ingot inspect E --recipe`: the file for `ingot compile --recipe` that reproduces the engine. Empty if its
@@ -157,8 +157,7 @@ std::string engineListing(const EngineFile &engine);
 std::string recipeText(const EngineFile &engine);
 /// `ingot inspect E --evidence`: the error of every pass against the interpreter.
 std::string evidenceText(const EngineFile &engine);
-/// With --json: {"evidence"}, and {"seed_weights"} if there are any, in the same format as in
-/// inspectJson().
+/// Returns, for --json, {"evidence"}, and {"seed_weights"} if there are any, in the same format as in inspectJson().
 std::string evidenceJson(const EngineFile &engine);
 
 } // namespace ingot::runtime

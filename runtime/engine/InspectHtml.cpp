@@ -25,7 +25,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// A data element, which the page parses.
+/// Returns a data element, which the page parses.
 std::string data(std::string_view id, std::string_view json) {
   std::string out = "<script type=\"application/json\" id=\"" + std::string(id) + "\">";
   for (char c : json)
@@ -36,7 +36,7 @@ std::string data(std::string_view id, std::string_view json) {
   return out + "</script>\n";
 }
 
-/// The segment of kind Ir (compiler/driver/emit/Listing.h); empty if the compiler stored none.
+/// Returns the segment of kind Ir (compiler/driver/emit/Listing.h); empty if the compiler stored none.
 std::string_view listing(const EngineFile &engine) {
   const auto &segments = *engine.table().segments();
   for (unsigned i = 0; i < segments.size(); ++i)

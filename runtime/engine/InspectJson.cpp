@@ -50,7 +50,7 @@ void writeExtent(JsonText &j, const char *key, const fb::Extent &extent) {
   j.value(extent.multiply()).value(extent.divide()).close();
 }
 
-/// Variants of a kernel in GPU code; each dimension of the grid is [base, multiply, divide].
+/// Writes the variants of a kernel in GPU code. Each dimension of the grid is [base, multiply, divide].
 void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.key("variants").open('[');
   for (const fb::Variant *v : *list.variants()) {
@@ -74,7 +74,7 @@ void writeVariants(JsonText &j, const fb::KernelVariants &list) {
   j.close();
 }
 
-/// The schedule of a matmul for each level.
+/// Writes the schedule of a matmul for each level.
 void writeSchedules(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("schedules").open('[');
   for (const fb::CodeObject *code : *e.code()) {
@@ -91,7 +91,7 @@ void writeSchedules(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.close();
 }
 
-/// The cost of a launch, by target (engine.fbs: KernelCost).
+/// Writes the cost of a launch, by target (engine.fbs: KernelCost).
 void writeCosts(JsonText &j, const fb::Program &e, unsigned kernel) {
   j.key("costs").open('[');
   for (const fb::CodeObject *code : *e.code()) {

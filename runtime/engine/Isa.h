@@ -25,14 +25,14 @@ namespace ingot::runtime {
 enum class IsaLevel : uint8_t { Avx2, AvxVnni, Avx512Vnni, Avx512, Amx }; ///< from worst to best
 constexpr int kIsaLevelCount = 5;
 
-/// All levels, from worst to best.
+/// Returns all levels, from worst to best.
 std::span<const IsaLevel> isaLevels();
 
 /// "cpu:avx2", as in the table and as given to --target.
 std::string_view isaTarget(IsaLevel level);
 /// "avx2", as given to --isa.
 std::string_view isaName(IsaLevel level);
-/// The level of "avx2", "cpu:avx2", …
+/// Returns the level of "avx2", "cpu:avx2", …
 std::optional<IsaLevel> isaLevelNamed(std::string_view name);
 /// "avx2, avxvnni, avx512vnni, avx512 and amx"; `word` replaces "and".
 std::string isaNames(std::string_view word);
@@ -48,7 +48,8 @@ struct CpuFeatures {
   /// "avx2 and avx512"; "no level" if there is none.
   std::string names() const;
 };
-/// The levels of this machine. Linux lets a process use AMX only on request, so this requests it, for all threads.
+/// Returns the levels of this machine. Linux lets a process use AMX only on request, so this requests it, for all
+/// threads.
 CpuFeatures hostCpu();
 
 /// Returns the index in `program.code()` of the code for `wanted` or, without it, for the best level that

@@ -29,7 +29,7 @@ std::optional<uint64_t> checkedAdd(uint64_t a, uint64_t b) {
 }
 
 std::optional<uint64_t> pageBytes(std::span<const StreamShape> streams, uint64_t pageTokens) {
-  constexpr uint64_t kWidest = uint64_t(1) << 32; // its product with 32 bits fits
+  constexpr uint64_t kWidest = uint64_t(1) << 32; // times a 32-bit factor, it still fits 64 bits
   std::optional<uint64_t> sum = 0;
   for (const StreamShape &stream : streams) {
     const std::optional<KvFormat> format = kvFormatNamed(stream.format);

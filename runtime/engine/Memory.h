@@ -1,8 +1,8 @@
 //===- Memory.h - The memory coefficients of an engine --------------------===//
 //
 // Computes the bytes of a token, a logits row, a KV page, a slot of fixed states and of the engine itself
-// from the buffers and states of a program. The writer stores the result and the verifier recomputes it, so
-// the stored numbers need not be trusted. All arithmetic is checked.
+// from the buffers and states of a program. The writer stores the result and the verifier recomputes it, so the stored
+// sizes need not be trusted. All arithmetic is checked.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,13 +25,13 @@ struct StreamShape {
   std::string_view format; ///< a row of formats/KvFormat.h
 };
 
-/// Bytes of a page of `pageTokens` positions: heads * pageTokens vectors for each stream. Nullopt if a
-/// format is unknown or the sum overflows.
+/// Returns the size in bytes of a page of `pageTokens` positions: heads * pageTokens vectors for each stream. Nullopt
+/// if a format is unknown or the sum overflows.
 std::optional<uint64_t> pageBytes(std::span<const StreamShape> streams, uint64_t pageTokens);
 std::optional<uint64_t> pageBytes(const fb::State &state, uint64_t pageTokens);
 
-/// Bytes of a slot of a fixed state (formats/FixedState.h). Nullopt if a stream is empty or not of f32, or
-/// the sum overflows.
+/// Returns the size in bytes of a slot of a fixed state (formats/FixedState.h). Nullopt if a stream is empty or not of
+/// f32, or the sum overflows.
 std::optional<uint64_t> slotBytes(const fb::State &state);
 
 struct MemoryCoefficients {
@@ -43,11 +43,11 @@ struct MemoryCoefficients {
 /// Recomputes the coefficients; nullopt if a sum overflows or a class or type is unknown.
 std::optional<MemoryCoefficients> memoryCoefficients(const fb::Program &program);
 
-/// Bytes in memory of the weights that are generated from a seed, each rounded up to 64; nullopt if
-/// the sum overflows.
+/// Returns the number of bytes in memory of the weights that are generated from a seed, each rounded up to 64; nullopt
+/// if the sum overflows.
 std::optional<uint64_t> seedBytes(const fb::Program &program);
 
-/// Number of launches in one step of many tokens in the mode Logits. The entry point's steps must name
+/// Returns the number of launches in one step of many tokens in the mode Logits. The entry point's steps must name
 /// existing sections that have a specialisation for it.
 uint64_t launchesOf(const fb::Entry &entry, const fb::Program &program);
 

@@ -31,7 +31,7 @@ Error tooLarge(const std::string &why) {
           "lower --context, --max-seqs, --max-batch-tokens or --kv-memory"};
 }
 
-/// Number of pages that a sequence at the limits holds.
+/// Returns the number of pages that a sequence at the limits holds.
 uint64_t pagesHeld(const MemoryPlan &s, uint64_t window) {
   constexpr uint64_t kWhole = uint64_t(1) << 40; // beyond this, a window saves nothing
   if (window == 0 || window > kWhole || s.limits.maxBatchTokens > kWhole ||

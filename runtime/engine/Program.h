@@ -14,23 +14,23 @@
 
 namespace ingot::runtime {
 
-/// The device kind that the program's code is for, according to its first code object.
+/// Returns the device kind that the program's code is for, according to its first code object.
 DeviceKind deviceKind(const fb::Program &program);
 
-/// The program for a kind of device; null if there is none.
+/// Returns the program for a kind of device; null if there is none.
 const fb::Program *programFor(const fb::Engine &engine, DeviceKind kind);
 
-/// The entry point that reads tokens and yields logits or ids, "generate": the first one of every
+/// Returns the entry point that reads tokens and yields logits or next tokens, "generate": the first one of every
 /// program.
 const fb::Entry &generateEntry(const fb::Program &program);
 
-/// The output with that role; null if the entry point has none.
+/// Returns the output with that role; null if the entry point has none.
 const fb::Output *outputOf(const fb::Entry &entry, fb::OutputRole role);
 
-/// Whether the entry point's steps can run in that mode.
+/// Returns whether the entry point's steps can run in that mode.
 bool hasMode(const fb::Entry &entry, fb::Mode mode);
 
-/// The index of the weight that an argument of kind Weight or LayerWeight names in a step.
+/// Returns the index of the weight that an argument of kind Weight or LayerWeight names in a step.
 uint32_t weightIndex(const fb::Arg &arg, const fb::Step &step);
 
 /// The properties of a step that conditions of specialisations test. A graph is built for one set of
@@ -44,16 +44,16 @@ struct StepCounts {
 /// Maximum number of specialisations in a CPU program, summed over all sections that have several.
 constexpr uint64_t kMostCpuCases = 63;
 
-/// The launches of a section in a step with `counts`: the first specialisation whose conditions hold.
+/// Returns the launches of a section in a step with `counts`: the first specialisation for which all conditions hold.
 const fb::Case &caseFor(const fb::Section &section, const StepCounts &counts);
 
-/// The specialisation's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has
+/// Returns the specialisation's conditions: "in the mode Greedy, with at most 8 tokens"; empty if it has
 /// none.
 std::string conditionText(const fb::Case &one);
 
-/// The segments that hold stored weights of the program, in increasing order.
+/// Returns the segments that hold stored weights of the program, in increasing order.
 std::vector<uint32_t> weightSegments(const fb::Program &program);
-/// The bytes of those segments.
+/// Returns the size in bytes of those segments.
 uint64_t storedWeightBytes(const fb::Engine &engine, const fb::Program &program);
 
 } // namespace ingot::runtime

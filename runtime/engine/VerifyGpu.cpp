@@ -117,7 +117,7 @@ static bool isName(std::string_view s) {
   });
 }
 
-/// Whether the module contains the name as a whole word: in a string table, or after `.entry`.
+/// Returns whether the module contains the name as a whole word: in a string table, or after `.entry`.
 static bool mentions(std::span<const std::byte> module, std::string_view symbol) {
   std::string_view text(reinterpret_cast<const char *>(module.data()), module.size());
   auto inName = [&](size_t at) {
@@ -136,7 +136,7 @@ static bool mentions(std::span<const std::byte> module, std::string_view symbol)
   return false;
 }
 
-/// Whether the variant handles only one kind of tile: prompt tiles or decode tiles.
+/// Returns whether the variant handles only one kind of tile: prompt tiles or decode tiles.
 static bool isByKind(const fb::Variant &v) {
   return v.x()->base() == fb::GridBase::Shares || v.x()->base() == fb::GridBase::PromptTiles;
 }

@@ -181,8 +181,8 @@ Result<void> PartsVerifier::weight(const fb::Weight &w) {
     return bad("E0347", label + "format '" + w.format()->str() + "' is unknown" +
                             (vector ? " for a vector" : ""));
 
-  // The FlatBuffers verifier checks the alignment of a vector's length, but not that of the 8-byte
-  // elements that follow it.
+  // The FlatBuffers verifier checks the alignment of a vector's length, but not the alignment of the 8-byte elements
+  // that follow it.
   if (w.shape() && reinterpret_cast<uintptr_t>(w.shape()->Data()) % alignof(uint64_t) != 0)
     return bad("E0348", label + "its shape is misaligned in the table");
   size_t rank = w.shape() ? w.shape()->size() : 0;

@@ -31,7 +31,7 @@ public:
   }
 
 private:
-  /// What the launches of a section require of the steps that run it.
+  /// Describes what the launches of a section require of the steps that run it.
   struct Needs {
     uint64_t layerWeights = 0, states = 0;
     const fb::Step *first = nullptr;

@@ -18,13 +18,13 @@ inline WeightShape shapeOf(const fb::Weight &weight) {
           int64_t(shape.Get(last))};
 }
 
-/// Whether a stack is cut into the same tiles of 16 rows as one matrix with all of its rows would be.
+/// Returns whether a stack is cut into the same tiles of 16 rows as one matrix with all of its rows would be.
 inline bool rowsFillTiles(const fb::Weight &weight) {
   const WeightShape shape = shapeOf(weight);
   return shape.matrices == 1 || shape.rows % kFragmentRows == 0;
 }
 
-/// The layout of a weight with layout Panel32, and of one with layout Fragment16.
+/// Returns the layout of a weight with layout Panel32, and of one with layout Fragment16.
 inline PanelLayout panelLayoutOf(const fb::Weight &weight) {
   const WeightShape shape = shapeOf(weight);
   return panelLayout(*weightFormatNamed(weight.format()->string_view()), shape.rows, shape.columns,

@@ -44,7 +44,7 @@ std::vector<FormatSummary> weightsByFormat(const EngineFile &engine) {
   return list;
 }
 
-/// The name, with each component that is a number replaced by '*'.
+/// Returns the name, with each component that is a number replaced by '*'.
 static std::string roleOf(std::string_view name) {
   std::string role;
   while (!name.empty()) {

@@ -20,8 +20,8 @@ struct FormatSummary {
 /// Totals per format and layout over all programs, largest first.
 std::vector<FormatSummary> weightsByFormat(const EngineFile &engine);
 
-/// Weights of the same format and shape whose names differ only in their numbers: "blk.3.attn_q.weight"
-/// and others are summarised as "blk.*.attn_q.weight".
+/// Weights of the same format and shape with names that differ only in an index. For example, "blk.3.attn_q.weight" and
+/// the same weight of the other layers are summarised as "blk.*.attn_q.weight".
 struct RoleSummary {
   std::string name, format, shape; ///< "576x576"
   uint64_t tensors = 0, bytes = 0;

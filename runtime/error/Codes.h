@@ -26,11 +26,11 @@ std::span<const Entry> all();
 /// Returns the row of a code, or nullptr.
 const Entry *find(std::string_view code);
 
-/// Whether the word has the form of a code: an E, or an e, and four digits.
+/// Returns whether the word has the form of a code: an E, or an e, and four digits.
 bool isCode(std::string_view word);
 
-/// Returns the codes whose numbers are nearest to that of `code`, which has the form of one: the last
-/// one below and the first one above.
+/// Returns the existing codes nearest to `code` in number: the last one below it and the first one above it. `code`
+/// must have the form of a code.
 std::vector<std::string_view> nearestCodes(std::string_view code);
 
 /// Breaks sentences at blanks into lines of at most `columns` bytes, each with a line feed at its end. A longer

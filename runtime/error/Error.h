@@ -39,7 +39,7 @@ struct Error {
   std::string why;  ///< one line with numbers; may be empty
   std::string fix;  ///< what to type or change; may be empty
 
-  /// The three lines as they are printed, without colour, ending in a newline.
+  /// Returns the three lines as they are printed, without colour, ending in a newline.
   std::string format() const {
     std::string text = "error[" + code + "]: " + what + "\n";
     if (!why.empty())
@@ -101,7 +101,7 @@ private:
   bool failed = false;
 };
 
-/// The error that replaces std::bad_alloc at a module boundary. `doing` completes "none was left while …".
+/// Returns the error that replaces std::bad_alloc at a module boundary. `doing` completes "none was left while …".
 inline Error outOfMemory(const std::string &doing) {
   return {ExitCode::File, errors::kOutOfMemory, "there is not enough memory",
           "none was left while " + doing,

@@ -40,7 +40,7 @@ inline constexpr char kTooLittleGpuMemory[] = "E0715";
 inline constexpr char kNoEmulator[] = "E0723";
 inline constexpr char kStepHangs[] = "E0725";
 
-/// Whether the code is in the range of devices, E07xx.
+/// Returns whether the code is in the range of devices, E07xx.
 constexpr bool isOfDevice(std::string_view code) { return code.starts_with("E07"); }
 
 } // namespace ingot::errors

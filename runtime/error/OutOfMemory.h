@@ -2,8 +2,7 @@
 //
 // The handler is for std::set_new_handler and the equivalent hooks of other libraries. A thrown
 // std::bad_alloc would have to propagate through LLVM, Rust and worker threads, none of which allow that.
-// A program whose callers could not handle the exception therefore ends here, with the three lines of
-// Error.h.
+// Since callers could not handle the exception, the program ends here, with the three lines of Error.h.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- DummyFragments.cpp - Generated weights in the GPU layout -----------===//
 //
-// Writes the same numbers as in panels (DummyWeights.h) in the layout of FragmentLayout.h.
-// Padding is zero: rows from N on have scales of 0, and codes from K on are multiplied by activations of 0.
+// Writes the same values as in panels (DummyWeights.h), in the layout of FragmentLayout.h. Padding is zero: rows from N
+// on have scales of 0, and codes from K on are multiplied by activations of 0.
 //===----------------------------------------------------------------------===//
 #include "runtime/formats/DummyWeights.h"
 #include "runtime/formats/SeedGroup.h"
@@ -14,7 +14,7 @@ using namespace ingot;
 
 namespace {
 
-/// Generates a row's numbers. It keeps the last word of each plane, so ascending k are fastest.
+/// Generates the values of a row. It keeps the last word of each plane, so ascending k are fastest.
 class SeedRow {
 public:
   SeedRow(uint64_t seed, uint64_t tensor, int64_t n) {

@@ -66,7 +66,7 @@ SeedScales ingot::seedScales(WeightFormat format) {
     return {0x1890, 0x1890, 8, 12};
   case WeightFormat::Q3_K:
     return {0x145e, 0, 8, 0};
-  case WeightFormat::IQ4_NL: // the deviation of the table's numbers is 67.4
+  case WeightFormat::IQ4_NL: // the standard deviation of the table's values is 67.4
     return {0x0cdc, 0, 0, 0};
   case WeightFormat::IQ4_XS:
     return {0x04dc, 0, 4, 0};
@@ -83,7 +83,7 @@ SeedScales ingot::seedScales(WeightFormat format) {
   case WeightFormat::IQ1_S:
   case WeightFormat::IQ1_M:
     return {0x0dd4, 0, 9, 0};
-  case WeightFormat::TQ1_0: // of 16 numbers six are -1, five 0 and five 1
+  case WeightFormat::TQ1_0: // of 16 values six are -1, five 0 and five 1
     return {0x262d, 0, 0, 0};
   case WeightFormat::Q1_0: // all are -1 or 1
     return {0x251f, 0, 0, 0};

@@ -1,10 +1,9 @@
 //===- DummyWeights.h - Weights generated from a seed ---------------------===//
 //
 // `--weights random` packs dummy weights into an engine; `--weights seed` lets the
-// device that loads the engine generate them. Both use the numbers defined here, so
-// the two engines compute the same results, as does a device with a layout of its
-// own. Weight (n, k) of tensor t depends on (seed, t, n, k) and the format, never on
-// its place, on threads or on the order of filling. The formula is 64-bit integer
+// device that loads the engine generate them. Both use the values defined here, so the two engines compute the same
+// results. A device with another layout computes the same results as well. Weight (n, k) of tensor t depends on (seed,
+// t, n, k) and the format, never on its place, on threads or on the order of filling. The formula is 64-bit integer
 // arithmetic modulo 2^64. A kernel that fills weights is a loop over words:
 //
 //   mix(z)   splitmix64: add 0x9e3779b97f4a7c15, then two rounds of xor-shift and
@@ -25,11 +24,11 @@
 // (This is the order of PanelLayout.h inside a line, so a panel is filled with masks and
 // 32-bit stores. Other layouts extract each value with one shift.)
 //
-// Formats whose layouts cannot hold every code (NumericFormat::Packing) take four bits c per value, as above. In
-// base 3, q = c % 3. If a code has only bit 1, q = c & 2. A grid's index consists of the lower three bits of each
-// c of the run, with the first c in the lowest bits, modulo the number of entries. The sign is bit 3 of the value's
-// c or, if a run or a group of 32 has one sign, bit 3 of its first c. No model configuration names these formats;
-// the compiler's self-check uses them.
+// If the layouts of a format cannot hold every code (NumericFormat::Packing), the format takes four bits c per value,
+// as above. In base 3, q = c % 3. If a code has only bit 1, q = c & 2. A grid's index consists of the lower three bits
+// of each c of the run, with the first c in the lowest bits, modulo the number of entries. The sign is bit 3 of the
+// value's c. If a run or a group of 32 has one sign, it is bit 3 of the first c of the run or group. No model
+// configuration names these formats; the compiler's self-check uses them.
 //
 // A float is (2 * S - 35) / 512, where S is the sum of its five fields: nearly normal,
 // with mean 0 and standard deviation 0.0200, and exact in f32, f16 and bf16 alike. Codes are
@@ -101,7 +100,7 @@ void fillSeedScales(const FragmentLayout &layout, int64_t index, std::byte *tile
 void fillSeedPanels(uint64_t seed, uint64_t tensor, const PanelLayout &layout, int64_t first,
                     std::span<std::byte> out);
 
-/// Fills tiles [first, first + out.size() / layout.tileBytes()) with the same numbers, for GPUs. `out` is zeroed.
+/// Fills tiles [first, first + out.size() / layout.tileBytes()) with the same values, for GPUs. `out` is zeroed.
 void fillSeedFragments(uint64_t seed, uint64_t tensor, const FragmentLayout &layout, int64_t first,
                        std::span<std::byte> out);
 

@@ -1,7 +1,7 @@
 //===- E4M3.h - The 8-bit float of fp8 weights ----------------------------===//
 //
-// OCP "8-bit Floating Point Specification": sign, 4 bits of exponent (bias 7), 3 of mantissa. No
-// infinities: the largest number is 448; 0x7f and 0xff are NaN. Below 2^-6 numbers are 2^-9 apart.
+// OCP "8-bit Floating Point Specification": sign, 4 bits of exponent (bias 7), 3 of mantissa. There are no infinities:
+// the largest value is 448, and 0x7f and 0xff are NaN. Below 2^-6, values are 2^-9 apart.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -14,8 +14,8 @@ constexpr float kE4M3Largest = 448;
 
 constexpr bool isE4M3NaN(uint8_t code) { return (code & 0x7f) == 0x7f; }
 
-/// Returns the exact number of a code that is not NaN. Its bits, moved to those of an f32, give the number
-/// times 2^-120.
+/// Returns the exact value of a code that is not NaN. The bits of the code, moved to the corresponding positions of an
+/// f32, give the value times 2^-120.
 constexpr float f32FromE4M3(uint8_t code) {
   float magnitude = std::bit_cast<float>(static_cast<uint32_t>(code & 0x7f) << 20) * 0x1p+120f;
   return code & 0x80 ? -magnitude : magnitude;

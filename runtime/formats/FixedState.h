@@ -13,7 +13,7 @@
 
 namespace ingot {
 
-/// Returns the bytes of a stream of `rows` rows of `width` values.
+/// Returns the size in bytes of a stream of `rows` rows of `width` values.
 constexpr int64_t fixedStreamBytes(int64_t rows, int64_t width) {
   return (4 * rows * width + 63) / 64 * 64;
 }

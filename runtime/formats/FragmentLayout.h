@@ -1,8 +1,8 @@
 //===- FragmentLayout.h - Layout class gpu-frag16: weights for tensor cores ---------===//
 //
 // A weight [N][K] is cut into tiles of 16 rows. A tile is one linear stream of blocks
-// along K; every GPU kernel reads the same bytes. N is padded with rows whose scales are 0
-// (floats: values 0), K with codes whose activations are 0. Blocks start on 64-byte lines.
+// along K; every GPU kernel reads the same bytes. N is padded with rows that have scales of 0 (floats: values of 0). K
+// is padded with codes that are multiplied by activations of 0. Blocks start on 64-byte lines.
 //
 // Lane l of a warp (g = l / 4, c = l % 4) holds eight values of a *step* of 16 k, the A
 // fragment of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
@@ -27,17 +27,16 @@
 //   8 bits   1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j / 2, pair j at bits
 //            8 (j % 2) and 16 + 8 (j % 2)
 //   bit 1    128 B: lane x 1 word: bit 1 of step s, pair j at bits 4s + j and 16 + 4s + j
-//            (q1_0, whose codes are 0 and 2)
+//            (q1_0, which has the codes 0 and 2)
 //
 // So (word >> shift) & mask gives both values of a pair, one in each half of a word. E4M3 codes
-// lie like 8-bit codes, except that a word holds values of one row only, as the fp8 products of
-// tensor cores require:
+// lie like 8-bit codes, except that a word holds values of one row only, as the fp8 MMAs of tensor cores require:
 //
 //   fp8      1024 B: half h = s / 2: lane x 4 words: word 2 (s % 2) + j % 2, pair j at bits
 //            8 (j / 2) and 16 + 8 (j / 2)
 //
-// An fp8 product therefore sees the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} for lanes
-// c = 0..3; its activations are stored in the same order (fp8Slot).
+// An fp8 MMA therefore sees the 16 k of a step in the order {2c, 2c+8, 2c+1, 2c+9} for lanes c = 0..3; fp8 activations
+// are stored in the same order (fp8Slot).
 //
 // Codes in base 3 (tq1_0) take two bits, 2.06 bits per weight with their scale. Digits in base 3 would save
 // 0.3 bits per weight, but the instructions that decode them would take a GPU longer than it saves on bytes.
@@ -104,12 +103,12 @@ constexpr int64_t indexesOfLane(const Grid &grid) {
 }
 /// Returns the number of bits above the eighth of an index, with the sign of its run.
 constexpr int64_t planeBits(const Grid &grid) { return masksOfLine(grid); }
-/// Returns the bytes that `bits` of these bits take in a block, for all indexes.
+/// Returns the number of bytes that `bits` of these bits take in a block, for all indexes.
 constexpr int64_t planeBytes(const Grid &grid, int64_t bits) {
   return kLanes * indexesOfLane(grid) / 2 * bits;
 }
 
-/// Returns the bytes of 16 rows x 64 codes, without scales and planes of upper bits.
+/// Returns the size in bytes of 16 rows x 64 codes, without scales and planes of upper bits.
 constexpr int64_t codeBytesOfRun(const NumericFormat &format) {
   if (format.packing == NumericFormat::Packing::Bit1)
     return 4 * kLanes;
@@ -202,15 +201,16 @@ constexpr int64_t scalePlace(int64_t row, int64_t group, int64_t groups, int64_t
   return (row % 8 * (groups / inRun) + group / inRun) * 2 * inRun + row / 8 * inRun + group % inRun;
 }
 
-/// Returns the index of value k of a step among the 16 bytes that an fp8 product reads. Lane c of four
-/// takes bytes 4c … 4c+3, its values of the step.
+/// Returns the index of value k of a step among the 16 bytes that an fp8 MMA reads. Lane c of four takes bytes 4c …
+/// 4c+3, which hold its values of the step.
 constexpr int64_t fp8Slot(int64_t k) { return k % 8 / 2 * 4 + k % 2 * 2 + k / 8; }
 
-/// Returns the bytes of a row of bf16 activations, padded with zeros to whole runs.
+/// Returns the size in bytes of a row of bf16 activations, padded with zeros to whole runs.
 constexpr int64_t gpuRowBytes(int64_t n) { return roundUp(n, kRunK) * 2; }
 
 constexpr int64_t kFp8GroupK = 128; ///< values of K that share a scale
-/// Returns the bytes of a row of E4M3 activations for GPUs: codes of whole groups, then an f32 scale for each group.
+/// Returns the size in bytes of a row of E4M3 activations for GPUs: codes of whole groups, then an f32 scale for each
+/// group.
 constexpr int64_t fp8RowBytes(int64_t n) {
   int64_t codes = roundUp(n, kFp8GroupK);
   return roundUp(codes + 4 * (codes / kFp8GroupK), 64);

@@ -32,7 +32,7 @@ struct KvFormatInfo {
   int64_t scalesOf(int64_t width) const {
     return scaleBits == 0 ? 0 : group == 0 ? 1 : (width + group - 1) / group;
   }
-  /// Bytes of a vector of `width` values without its scales, of its scales, and of both.
+  /// Returns the size in bytes of a vector of `width` values without its scales, of its scales, and of both.
   int64_t valueBytes(int64_t width) const { return (width * bits + 7) / 8; }
   int64_t scaleBytes(int64_t width) const { return scalesOf(width) * scaleBits / 8; }
   int64_t vectorBytes(int64_t width) const { return valueBytes(width) + scaleBytes(width); }
@@ -42,7 +42,7 @@ struct KvFormatInfo {
 inline constexpr KvFormat kCpuKv = KvFormat::F16, kExactKv = KvFormat::F32, kGpuKv = KvFormat::BF16;
 
 const KvFormatInfo &kvFormat(KvFormat format);
-/// All formats.
+/// Returns all formats.
 std::span<const KvFormatInfo> kvFormats();
 
 /// Returns the format of that name, if there is one.

@@ -6,8 +6,8 @@
 //                             7 / amax is not finite
 //
 // As in int8 (KvInt8.h has the reason), K is first transformed by a Hadamard matrix H, and so is q. The
-// transform of K is divided by the size n of a block. n is a power of two, so the division is exact, and
-// since H H^T = n I the products are those of q and K.
+// transform of K is divided by the size n of a block. n is a power of two, so the division is exact, and since H H^T =
+// n I, the dot product of the transformed q and K equals the dot product of q and K.
 //
 // A page (KernelAbi.h) has room for codes, then for scales. A byte holds code + 8 of elements
 // 32 g + i (low) and 32 g + 16 + i (high), so 16 bytes hold two vectors of 16:

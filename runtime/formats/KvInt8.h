@@ -4,12 +4,11 @@
 //
 //   scale = max(amax / 127, 2^-64)     code = the integer nearest x * (127 / amax), ties to even
 //
-// and all codes are 0 where amax / 127 is below 2^-64. K is transformed first: a few of its elements
-// are many times larger than the rest, and with one scale the others would round to almost nothing. A
-// Hadamard matrix H (entries 1 and -1) spreads every element over all of a block. Since H H^T = n I, a
-// query that is transformed by H as well gives n times the same products. The size of a block is the
-// largest power of two that divides the head size: 64 and 128 are one block, 96 is three of 32, 80 is
-// five of 16.
+// and all codes are 0 where amax / 127 is below 2^-64. K is transformed first, because a few elements of K are many
+// times larger than the rest. With one scale for all, the rest would round to almost nothing. A Hadamard matrix H
+// (entries 1 and -1) spreads every element over all of a block. Since H H^T = n I, the dot product of a transformed
+// query and a transformed K is n times the dot product of the originals. The size of a block is the largest power of
+// two that divides the head size: 64 and 128 are one block, 96 is three of 32, 80 is five of 16.
 //
 //   for s = 1, 2, 4 … block / 2:  (x[i], x[i+s]) = (x[i] + x[i+s], x[i] - x[i+s])
 //

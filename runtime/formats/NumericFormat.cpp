@@ -22,9 +22,10 @@ static constexpr uint8_t kIq3Xxs[16] = {68, 76, 84, 92, 100, 108, 116, 126,
 static constexpr uint8_t kIq2[16] = {72, 89, 107, 64, 64, 64, 64, 64,
                                      56, 39, 21,  64, 64, 64, 64, 64};
 static constexpr uint8_t kIq1[16] = {9, 17, 25, 16, 16, 16, 16, 16, 7, 15, 23, 16, 16, 16, 16, 16};
-// bitsandbytes' numbers are not integers. These tables hold the integers nearest to 123.26 times NF4's and to
-// 120 times FP4's. Their errors are at most 0.0028 and 0.0031 of the largest number (FP4 is exact except for
-// its smallest number, 1/192). A product in bf16, as bitsandbytes computes it, has an error of 0.002.
+// The values of bitsandbytes' formats are not integers. These tables hold the integers nearest to 123.26 times the
+// values of NF4, and to 120 times the values of FP4. Relative to the largest value, the errors are at most 0.0028 for
+// NF4 and 0.0031 for FP4. (FP4 is exact except for its smallest value, 1/192.) For comparison, a product in bf16, as
+// bitsandbytes computes it, has an error of 0.002.
 static constexpr uint8_t kNf4[16] = {5,   42,  63,  79,  93,  105, 117, 128,
                                      138, 148, 158, 170, 182, 197, 217, 251};
 static constexpr uint8_t kFp4[16] = {128, 129, 208, 248, 168, 188, 148, 158,

@@ -13,8 +13,8 @@
 //                w = (d * e4m3(s)) * (q - zeroPoint)   with floatSubScales (NVFP4)
 //   ScaledFloat  w = s * e4m3(q)                s: f32, one per tensor, row of N or 128 x 128 block
 //
-// In a format with a table (IQ4_NL, MXFP4, NF4), q is table[code]: one of 16 unevenly spaced unsigned numbers.
-// Every kernel that multiplies integers therefore supports these formats too.
+// In a format with a table (IQ4_NL, MXFP4, NF4), q is table[code]: one of 16 unevenly spaced unsigned integers. Every
+// kernel that multiplies integers therefore supports these formats too.
 //
 // e4m3(q) is the OCP 8-bit float: sign, 4 bits of exponent (bias 7), 3 of mantissa; subnormal below
 // 2^-6, 448 the largest, no infinities; 0x7f and 0xff are NaN and not valid weights (E4M3.h). Kernels
@@ -40,11 +40,11 @@ enum class WeightFormat : uint8_t {
   Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,     // GGUF blocks of 32
   Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,     // GGUF super-blocks of 256
   IQ4_NL, IQ4_XS,                   // GGUF, codes of a table: blocks of 32, super-blocks
-  IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_S, IQ1_M, // GGUF, runs of numbers from a grid
+  IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_S, IQ1_M, // GGUF, runs of values from a grid
   TQ2_0, TQ1_0,                     // -1, 0 and 1
   Q2_0, Q1_0,                       // -1, 0, 1 and 2 in blocks of 64; -1 and 1 in blocks of 128
-  Mxfp4,                            // a table of the 16 numbers of E2M1, blocks of 32 with a power of two as scale
-  Nvfp4,                            // the same numbers, an E4M3 scale per 16, times an f32 scale
+  Mxfp4,                            // a table of the 16 values of E2M1, blocks of 32 with a power of two as scale
+  Nvfp4,                            // the same values, an E4M3 scale per 16, times an f32 scale
   Nf4, Fp4,                         // bitsandbytes: tables, blocks of 64
   Int8, Int4G32, Int4G64, Int4G128, // made by --quantize: symmetric, f16 scales
   Int4ZG32, Int4ZG64, Int4ZG128,    // GPTQ, AWQ: a zero point per group
@@ -61,9 +61,9 @@ constexpr int kWeightFormatCount = 53;
 struct NumericFormat {
   enum class Kind : uint8_t { Float, Affine, SuperAffine, ScaledFloat };
   enum class Scale : uint8_t { F16, BF16, F32 }; ///< type of d, in files and in engines
-  /// How layouts hold codes (PanelLayout.h, FragmentLayout.h). Planes: in bit planes. Trits: in base 3 (in tiles: in
-  /// planes). Bit1: only bit 1 is stored, since all other bits are 0. Grid: as indexes of a grid; its sub-scales are
-  /// odd and stored as nibbles.
+  /// Specifies how layouts hold codes (PanelLayout.h, FragmentLayout.h). Planes: in bit planes. Trits: in base 3 (in
+  /// tiles: in planes). Bit1: only bit 1 is stored, since all other bits are 0. Grid: as indexes of a grid; its
+  /// sub-scales are odd and stored as nibbles.
   enum class Packing : uint8_t { Planes, Trits, Bit1, Grid };
   WeightFormat id;
   std::string_view name; ///< as in IR (`#lm.format<q4_1>`), `inspect` and the engine
@@ -75,7 +75,7 @@ struct NumericFormat {
   int superGroup; ///< 256 for K-quants, else 0
   Scale scale = Scale::F16;
   bool hasZeros = false;          ///< it has z instead of m; hasMin is true as well
-  const uint8_t *table = nullptr; ///< 16 numbers: q of each code; null: q is the code
+  const uint8_t *table = nullptr; ///< 16 values: q of each code; null: q is the code
   bool floatSubScales = false;    ///< s is unsigned E4M3, not an integer; groups have 16 values
   int subScaleBits = 8;           ///< bits of integer s and t; s is signed if there is no minimum
   Packing packing = Packing::Planes;

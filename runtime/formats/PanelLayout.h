@@ -2,9 +2,8 @@
 //
 // A weight [N][K] is cut into panels of 32 rows. A panel is one linear stream
 // of blocks along K, and every CPU kernel (decode, prefill, any ISA level, fast
-// or exact) reads the same bytes in the same order. N is padded with rows whose
-// scales are 0, K with codes whose activations are 0. Panels, blocks and arrays
-// start on 64-byte lines.
+// or exact) reads the same bytes in the same order. N is padded with rows that have scales of 0. K is padded with codes
+// that are multiplied by activations of 0. Panels, blocks and arrays start on 64-byte lines.
 //
 // Kernels read in order of ascending addresses and never go back. The prefetchers of CPUs follow such a
 // stream, but lose one that alternates between rows 0-15 and 16-31 in two places (docs/cpu.md). Scales
@@ -26,7 +25,7 @@
 //                                               bits 4,5 of q[row][16h+4s+i]    s = 0..3
 //   8 bits   8 lines:  line s, byte 4*row + i:  q[row][4s+i]                    s = 0..7
 //   bit 1    1 line:   byte 4*row + i, bit s:   bit 1 of q[row][4s+i]           s = 0..7
-//                      (q1_0, whose codes are 0 and 2)
+//                      (q1_0, which has the codes 0 and 2)
 //
 // Codes in base 3 (tq1_0) are digits of three numbers per group: a and b, below 27, have three digits, and c,
 // below 9, has two:
@@ -139,7 +138,7 @@ constexpr int upperBitsOf(int bits) { return bits < 8 ? bits - lowBitsOf(bits) :
 // Base 3.
 constexpr int64_t kTritGroups = 4; ///< groups that share lines
 constexpr int64_t kTritLines = 7;
-/// The line of the numbers a and b of group g (0 … 3), and the line of its number c.
+/// Returns the line of the numbers a and b of group g (0 … 3), and the line of its number c.
 constexpr int64_t tritLineOfPair(int64_t g) { return (g * 3 + 3) / 2; }
 constexpr int64_t tritLineOfLast(int64_t g) { return g / 2 * 3 + 2; }
 

@@ -72,8 +72,8 @@ struct RowOrder {
   bool operator==(const RowOrder &) const = default;
 };
 
-/// Factors of a weight's rows or columns: the numbers of a vector of the checkpoint, each plus `offset` (1 for
-/// Gemma's norms).
+/// Factors of a weight's rows or columns: the elements of a vector of the checkpoint, each plus `offset` (1 for Gemma's
+/// norms).
 struct Factors {
   std::string vector;
   float offset = 0;
@@ -85,7 +85,7 @@ struct Factors {
 };
 
 /// Rows of one tensor of a checkpoint. For a stack [matrices][rows][columns] (experts), rows of `matrix`.
-/// The numbers of a vector are rows with one column.
+/// The elements of a vector are rows with one column.
 struct TensorRows {
   std::string tensor;
   int64_t matrix = -1; ///< of a stack; -1: all matrices, one below another, or not a stack

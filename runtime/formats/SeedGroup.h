@@ -6,9 +6,9 @@
 
 namespace ingot {
 
-/// Writes the first `count` codes of a group of 32 over zeros, for a format whose Packing is not Planes. `row` is
-/// counted from the start of the panel or tile, and `k` from the start of the block. `c` has the four bits of each
-/// value (DummyWeights.h).
+/// Writes the first `count` codes of a group of 32, which must be zero before. The format's Packing is not Planes.
+/// `row` is counted from the start of the panel or tile, and `k` from the start of the block. `c` has the four bits of
+/// each value (DummyWeights.h).
 template <typename Layout>
 void putSeedGroup(const Layout &layout, const NumericFormat &format, int64_t row, int64_t k,
                   int64_t count, const uint8_t (&c)[kGroupK], std::byte *block) {

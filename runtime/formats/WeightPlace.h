@@ -6,7 +6,7 @@
 // checked against them (tests/compiler/pack/WeightPlaceTest.cpp, tests/runtime/formats/DummyWeightsTest.cpp,
 // tests/codegen).
 //
-//   codePlace    the code of w[row][k], for formats whose codes lie in bit planes
+//   codePlace    the code of w[row][k], for formats that store codes in bit planes
 //   runInBlock   the index of its grid entry (signInBlock: its sign)
 //   tritInBlock  panels: its digit in base 3; bitInBlock: its only bit
 //   codeOf       the code itself, in any packing; putCodeOfBlock and putRun write it
@@ -305,7 +305,7 @@ template <typename Layout>
 constexpr BitPlace signInBlock(const Layout &layout, const NumericFormat &format, int64_t row,
                                int64_t k);
 
-/// Returns how a layout holds codes: tiles hold those in base 3 in planes.
+/// Returns how a layout holds codes. Tiles hold base-3 codes in planes.
 constexpr NumericFormat::Packing packingIn(const PanelLayout &, const NumericFormat &format) {
   return format.packing;
 }

@@ -62,7 +62,7 @@ int64_t KvPool::match(const NamedPrefix &prefix) {
     }
     pages = std::min(pages, n);
   }
-  // Pages before the window may be missing: find the longest prefix whose last window is complete.
+  // Pages before the window may be missing. Find the longest prefix with a complete last window.
   auto complete = [&](int64_t n) {
     return std::ranges::all_of(group, [&](const Group &own) {
       for (int64_t i = firstHeld(own, n * tokensPerPage); i < n; ++i)

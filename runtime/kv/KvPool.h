@@ -61,7 +61,7 @@ public:
   int64_t totalPages() const;
   int64_t pagesInUse() const;
   int64_t pagesCached() const;
-  /// Whether a sequence of that many positions could ever run.
+  /// Returns whether a sequence of that many positions could ever run.
   bool fits(int64_t positions) const;
 
   int64_t slots() const { return int64_t(taken.size()); }
@@ -92,7 +92,7 @@ public:
   /// Allocates pages for positions [0, positions) of the slot. Fails, changing nothing, if the promise does
   /// not cover them and a group has none available; never fails within the promise.
   bool extend(int32_t slot, int64_t positions);
-  /// Whether the page of `position` has another holder, and so must not be written.
+  /// Returns whether the page of `position` has another holder, and so must not be written.
   bool isShared(int32_t slot, int64_t position) const;
   /// Replaces the slot's page at that position by a private one, with the same contents if `mover` is not
   /// null, else with undefined contents. Fails, changing nothing, if no page is available.
@@ -118,12 +118,12 @@ public:
   int32_t page(int32_t slot, size_t g, int64_t index) const {
     return group[g].table[size_t(slot * stride + index)];
   }
-  /// The number of pages that a slot holds or is promised, in the first group.
+  /// Returns the number of pages that a slot holds or is promised, in the first group.
   int64_t surePages(int32_t slot) const {
     const Part &part = partOf(0, slot);
     return std::max(part.end, part.promiseEnd);
   }
-  /// The number of pages that release() would make available in the group.
+  /// Returns the number of pages that release() would make available in the group.
   int64_t releasable(int32_t slot, size_t g) const;
 
 private:

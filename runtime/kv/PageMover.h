@@ -17,7 +17,7 @@ class PageMover {
 public:
   virtual ~PageMover() = default;
 
-  /// Bytes of one page of the group, summed over its KV slots.
+  /// Returns the size in bytes of one page of the group, summed over its KV slots.
   virtual uint64_t pageBytes(size_t group) const = 0;
   virtual void copy(size_t group, int32_t from, int32_t to) = 0;
   /// `to` and `from` point to pageBytes() bytes of host memory.

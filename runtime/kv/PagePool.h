@@ -33,7 +33,7 @@ public:
   int64_t held() const { return total() - free() - cached(); }
   /// Pages that allocate() can return.
   int64_t available() const { return free() + cached(); }
-  /// Number of leading pages that were ever allocated.
+  /// Returns the number of leading pages that were ever allocated.
   int64_t touched() const { return touchedPages; }
   int32_t holdersOf(int32_t page) const { return pages[size_t(page)].holders; }
 
@@ -50,7 +50,7 @@ public:
   bool isNamed(int32_t page) const { return pages[size_t(page)].named; }
   /// Removes the name of a held page, so that it is no longer found.
   void forget(int32_t page);
-  /// The page of that name, parent and tokens; -1 if there is none.
+  /// Returns the page of that name, parent and tokens; -1 if there is none.
   int32_t find(const PageName &parent, const PageName &name, std::span<const int32_t> tokens) const;
 
 private:

@@ -4,8 +4,8 @@
 //
 //   salt --> root --(32 tokens)--> name of page 0 --(32 tokens)--> name of page 1 ...
 //
-// Names are XXH3-128 with a secret drawn by each process, so an outsider cannot construct colliding prefixes.
-// Requests with different salts share no pages, so the timing of one reveals nothing about the others.
+// Names are XXH3-128 with a random secret of each process, so an outsider cannot construct colliding prefixes. Requests
+// with different salts share no pages, so the timing of one reveals nothing about the others.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,12 +25,12 @@ class PrefixHasher {
 public:
   using Secret = std::array<std::byte, 192>;
 
-  PrefixHasher(); ///< draws the secret from the system
+  PrefixHasher(); ///< gets the secret from the operating system
   explicit PrefixHasher(const Secret &secret) : secret(secret) {}
 
-  /// The parent of the first page of a sequence.
+  /// Returns the parent of the first page of a sequence.
   PageName root(uint64_t salt) const;
-  /// The name of the page with these tokens after the page `parent`.
+  /// Returns the name of the page with these tokens after the page `parent`.
   PageName next(const PageName &parent, std::span<const int32_t> tokens) const;
 
 private:

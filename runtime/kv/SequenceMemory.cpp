@@ -211,7 +211,7 @@ void SequenceMemory::commit(SequenceAllocation &own, std::span<const int32_t> to
   pool.trim(own.slot, own.positions);
 }
 
-/// Computes the names of the first `count` pages, whose tokens must all be known.
+/// Computes the names of the first `count` pages. All tokens of these pages must be known.
 void SequenceMemory::chainNames(SequenceAllocation &own, std::span<const int32_t> tokens,
                                 int64_t count) const {
   const int64_t size = pool.pageTokens();

@@ -68,13 +68,13 @@ public:
   SequenceMemory(const SequenceMemory &) = delete;
   SequenceMemory &operator=(const SequenceMemory &) = delete;
 
-  /// The pages, for inspection.
+  /// Returns the pages, for inspection.
   const KvPool &pages() const { return pool; }
-  /// The snapshots of fixed states; null if the engine has none.
+  /// Returns the snapshots of fixed states; null if the engine has none.
   const StateSnapshots *snapshots() const { return states ? &*states : nullptr; }
   int64_t slots() const { return pool.slots(); }
   int64_t freeSlots() const { return pool.freeSlots(); }
-  /// Whether a sequence of that many positions could ever run.
+  /// Returns whether a sequence of that many positions could ever run.
   bool fits(int64_t positions) const { return pool.fits(positions); }
 
   /// Registers a sequence of at most `positions` positions. It shares prefixes with sequences of the same
@@ -102,7 +102,7 @@ public:
   /// Releases the slot. Full pages stay in the prefix cache until their room is needed.
   void leave(SequenceAllocation &own, std::span<const int32_t> tokens);
 
-  /// The number of bytes that save() would copy; 0 if there is no room on the host.
+  /// Returns the number of bytes that save() would copy; 0 if there is no room on the host.
   uint64_t bytesToSave(const SequenceAllocation &own) const;
   /// Copies the computed contents to the host, before leave(). Returns false if there is no room.
   bool save(SequenceAllocation &own);
@@ -115,19 +115,19 @@ public:
   /// Makes room for the next `tokens` of the sequence in pages it does not share. Earlier calls that were not
   /// followed by commit() are forgotten.
   Room extend(SequenceAllocation &own, int64_t tokens);
-  /// After extend(): makes room for up to `drafts` speculative tokens. Returns the number that has room: no
+  /// Makes room for up to `drafts` speculative tokens. Call it after extend(). Returns how many tokens have room. No
   /// sequence is preempted for a draft.
   int64_t propose(SequenceAllocation &own, int64_t drafts);
   /// Records that the next `count` tokens are computed, or will be by a step that has begun. Rolls back later
   /// drafts and frees their room. `tokens`: all tokens of the sequence; the last may not be known yet (Batch.h).
   void commit(SequenceAllocation &own, std::span<const int32_t> tokens, int64_t count);
 
-  /// Whether a running sequence of at most `positions` positions may need more pages than it holds or is
+  /// Returns whether a running sequence of at most `positions` positions may need more pages than it holds or is
   /// promised.
   bool mayWantMore(const SequenceAllocation &own, int64_t positions) const;
-  /// Whether the refused resources would be available if all of those sequences left.
+  /// Returns whether the refused resources would be available if all of those sequences left.
   bool enoughIn(std::span<const SequenceAllocation *const> those, const Admission &refused) const;
-  /// The number of empty positions in the pages of the sequence, in the first group.
+  /// Returns the number of empty positions in the pages of the sequence, in the first group.
   int64_t unusedPositions(const SequenceAllocation &own) const;
 
   /// Block tables of each group, with one stride: [slots][stride].

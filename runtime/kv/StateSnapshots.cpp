@@ -18,7 +18,7 @@ StateSnapshots::StateSnapshots(const FixedState &shape, int64_t sequenceCount, i
   }
 }
 
-/// The slot of the snapshot after `pages` pages; -1 if there is none.
+/// Returns the slot of the snapshot after `pages` pages; -1 if there is none.
 int32_t StateSnapshots::find(std::span<const PageName> names, int64_t pages) const {
   assert(pages >= 1 && pages < int64_t(names.size()) && "the prefix has no name for that boundary");
   return pool.find(names[size_t(pages) - 1], names[size_t(pages)], {});
@@ -103,7 +103,8 @@ bool StateSnapshots::wanted(const SequenceState &own, int64_t position) const {
          (position % snapshotTokens == 0 || position == own.lastBorder);
 }
 
-/// Whether the current snapshot may be overwritten: it has no other holder, and no sequence can find it by name.
+/// Returns whether the current snapshot may be overwritten: it has no other holder, and no sequence can find it by
+/// name.
 bool StateSnapshots::mayReplace(const SequenceState &own) const {
   return own.current >= 0 && pool.holdersOf(own.current) == 1 && !pool.isNamed(own.current);
 }

@@ -31,8 +31,8 @@ namespace ingot::runtime {
 
 /// Sizes of the fixed states of an engine.
 struct FixedState {
-  int64_t slots = 0; ///< 0: there are none; else at least 2: one per sequence slot, plus those of
-                     ///< the cache
+  int64_t slots =
+      0; ///< 0: there are none; else at least 2: one per sequence slot, plus slots of the cache
   /// Every this many pages a snapshot is left to the prefix cache, in addition to one at the last page
   /// boundary of a prompt.
   int64_t snapshotPages = 8;
@@ -49,15 +49,15 @@ public:
   StateSnapshots(const FixedState &shape, int64_t sequences, int64_t pageTokens,
                  int64_t mostTokens);
 
-  /// The slots, for inspection.
+  /// Returns the slots, for inspection.
   const PagePool &slots() const { return pool; }
   int64_t promised() const { return promises; }
   /// Neither held nor promised.
   int64_t available() const { return pool.available() - promises; }
 
-  /// Whether there is a snapshot after `pages` pages, by the names of a prefix.
+  /// Returns whether there is a snapshot after `pages` pages, by the names of a prefix.
   bool has(std::span<const PageName> names, int64_t pages) const { return find(names, pages) >= 0; }
-  /// The number of slots that are lacking for a sequence to begin after `pages` pages; 0 or less: none.
+  /// Returns the number of slots that are lacking for a sequence to begin after `pages` pages; 0 or less: none.
   int64_t missing(std::span<const PageName> names, int64_t pages) const;
   /// Begins `sequence`, which is admitted with `tokens` tokens. It starts from the snapshot after the first
   /// `pages` pages of its prefix, or from zeros if `pages` is 0. Requires missing(names, pages) <= 0. Without
@@ -81,13 +81,13 @@ public:
   /// Leaves snapshots at page boundaries to the cache, as far as the names are known.
   void name(int32_t sequence, std::span<const PageName> names);
 
-  /// The slot of the snapshot that a step reads; -1: the step begins with zeros.
+  /// Returns the slot of the snapshot that a step reads; -1: the step begins with zeros.
   int32_t from(int32_t sequence) const { return sequences[size_t(sequence)].current; }
-  /// The snapshots that the step writes, ascending in position.
+  /// Returns the snapshots that the step writes, ascending in position.
   std::span<const SnapshotWrite> writes(int32_t sequence) const {
     return sequences[size_t(sequence)].writes;
   }
-  /// The number of slots that release() would make available.
+  /// Returns the number of slots that release() would make available.
   int64_t releasable(int32_t sequence) const;
 
 private:

@@ -2,8 +2,8 @@
 //
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) yields four 32-bit words
 // that are a pure function of a 128-bit counter and a 64-bit key. Sampling forms counter and key from seed, choice
-// index and absolute position. The number drawn for a token therefore does not depend on earlier draws of any
-// request, and preemption, batching and restarts do not change it.
+// index and absolute position. The random number for a token therefore does not depend on the tokens that any request
+// sampled before, and preemption, batching and restarts do not change it.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,4 +1,4 @@
-//===- Sampler.cpp - Penalties, filters, draw -----------------------------===//
+//===- Sampler.cpp - Penalties, filters and sampling ----------------------===//
 #include "runtime/sample/Sampler.h"
 
 #include "runtime/formats/PanelLayout.h"
@@ -21,7 +21,7 @@ constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 /// Top-p tries prefixes of 64, 1024 and this size before it sorts everything.
 constexpr size_t kLargestPrefix = 16384;
 
-/// Above this count, a heap is slower than a selection over all ids.
+/// Above this count, a heap is slower than a selection over all tokens.
 constexpr size_t kHeapLimit = 4096;
 
 /// The smaller and the larger number of panel groups. Their maxima bound the k-th largest logit (Sampler.h).
@@ -47,7 +47,7 @@ int32_t firstAllowed(std::span<const uint32_t> allowed) {
   return 0;
 }
 
-/// Copies the logits of allowed ids, and sets the others to -inf.
+/// Copies the logits of allowed tokens, and sets the others to -inf.
 void copyAllowed(const float *logits, std::span<const uint32_t> allowed, std::span<float> to) {
   for (size_t first = 0; first < to.size(); first += 32) {
     const uint32_t bits = allowed[first / 32];
@@ -98,11 +98,11 @@ Sampler::Choice Sampler::choose(const float *logits, const SamplingParams &param
   const float *scores = adjust(logits, params, history, allowed);
   maxima = scores == logits ? maximaOfLogits : nullptr;
   int32_t id = best(scores);
-  if (!allowed.empty() && !isAllowed(allowed, id)) // no allowed id has a finite logit
+  if (!allowed.empty() && !isAllowed(allowed, id)) // no allowed token has a finite logit
     id = firstAllowed(allowed);
   assert(id >= 0 && size_t(id) < vocab && "an id outside the vocabulary is allowed");
   float largest = scores[id];
-  // If the largest logit is infinite, there are no finite weights, and its id is the result.
+  // If the largest logit is infinite, there are no finite weights, and its token is the result.
   if (!params.greedy() && std::isfinite(largest)) {
     const RowSampling how = rowSampling(params);
     uint64_t random = randomFor(how.seed, how.choice, position);
@@ -159,7 +159,7 @@ const float *Sampler::adjust(const float *logits, const SamplingParams &params,
   return adjusted.get();
 }
 
-/// Returns the same id as argmax, and uses the maxima if there are any.
+/// Returns the same token as argmax, and uses the maxima if there are any.
 int32_t Sampler::best(const float *logits) const {
   if (!maxima)
     return argmax({logits, vocab});
@@ -253,13 +253,13 @@ int32_t Sampler::drawFromAll(const float *logits, float largest, const RowSampli
   return int32_t(id);
 }
 
-/// Sets candidates to the ids that top-k and top-p leave, largest logit first, with weights.
+/// Sets candidates to the tokens that top-k and top-p leave, largest logit first, with weights.
 void Sampler::keepNucleus(const float *logits, float largest, const RowSampling &how) {
   bool limited = how.topK > 0 && size_t(how.topK) < vocab;
   bool nucleus = how.topP < 1.0f;
   size_t most = limited ? size_t(how.topK) : vocab;
 
-  // Top-p applies to the mass of all ids that top-k leaves.
+  // Top-p applies to the mass of all tokens that top-k leaves.
   uint64_t total = 0;
   if (nucleus && !limited) {
     drawWeights({logits, vocab}, largest, how.scale, kLeastExponent, weights.get());

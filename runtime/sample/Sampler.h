@@ -1,19 +1,19 @@
 //===- Sampler.h - From a row of logits to a token id ---------------------===//
 //
-// SamplingParams.h defines the order and meaning of the filters. The drawn id is a pure function of (logits,
-// params, history, position). Weights are integers, so sums do not depend on their order (Softmax.h). Ties go to
-// the lower id, and the random number is Philox's for (seed, choice, position). GPUs draw the same ids
+// SamplingParams.h defines the order and meaning of the filters. The sampled token is a pure function of (logits,
+// params, history, position). Weights are integers, so sums do not depend on their order (Softmax.h). Ties go to the
+// lower id, and Philox computes the random number from (seed, choice, position). GPUs sample the same tokens
 // (codegen/cuda/device/draw.cuh). All memory is allocated in the constructor.
 //
-// A draw takes the first id of a list at which the running sum of weights exceeds  random * total / 2^64. The
-// list is in order of ids if top-k, top-p and typical are off. Otherwise it is sorted: most likely first or, with
+// The sampler takes the first token of a list at which the running sum of weights exceeds random * total / 2^64. The
+// list is in order of token ids if top-k, top-p and typical are off. Otherwise it is sorted: most likely first or, with
 // typical, closest to the entropy first.
 //
-// Most of the vocabulary is irrelevant to a filtered draw, so the sampler does not sort it. Top-k keeps a heap of
-// k ids, and top-p grows a sorted prefix (64, 1024, 16384, all) until its mass suffices. Only `typical` without
-// the others sorts everything.
+// If there are filters, most of the vocabulary is irrelevant, so the sampler does not sort all of it. Top-k keeps a
+// heap of k tokens, and top-p grows a sorted prefix (64, 1024, 16384, all) until its mass suffices. Only `typical`
+// without the others sorts everything.
 //
-// If the program provides the largest logit of each panel of 32 ids, the sampler does not even read the whole
+// If the program provides the largest logit of each panel of 32 tokens, the sampler does not even read the whole
 // vocabulary (on CPUs: codegen/cpu/MatmulKeys.h):
 //
 //   groups   group g has the panels g, g + 64, g + 128 …      64 group maxima (1,024 for k > 64)
@@ -39,24 +39,24 @@ public:
 
   struct Choice {
     int32_t id;
-    /// The chosen id, then the most likely ones; empty unless params.topLogprobs >= 0. Valid until the next call.
+    /// The chosen token, then the most likely ones; empty unless params.topLogprobs >= 0. Valid until the next call.
     std::span<const TokenLogprob> logprobs;
   };
 
-  /// Chooses an id.
+  /// Chooses a token.
   ///
   ///   - `logits`: vocab floats, which are not modified
   ///   - `history`: may be null unless params.needsHistory()
   ///   - `position`: absolute position of the new token
   ///   - `maxima`: the largest of each kPanelRows logits without NaN (-inf if all are NaN), or null; it makes the
   ///     choice faster and does not change the result
-  ///   - `allowed`: one bit for each id, set if the id may be chosen (text/Grammar.h); at least one is set;
-  ///     empty: all ids
+  ///   - `allowed`: one bit for each token, set if the token may be chosen (text/Grammar.h); at least one is set;
+  ///     empty: all tokens
   Choice choose(const float *logits, const SamplingParams &params, const TokenHistory *history,
                 uint64_t position, const float *maxima = nullptr,
                 std::span<const uint32_t> allowed = {});
 
-  /// Returns the score of an id in a row, and the `top` most likely ids.
+  /// Returns the score of a token in a row, and the `top` most likely tokens.
   PromptScore score(const float *logits, int32_t id, int32_t top, const float *maxima = nullptr);
 
 private:

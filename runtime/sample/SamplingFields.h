@@ -59,7 +59,7 @@ public:
   }
   bool has(SamplingField::Member member) const { return given[rowOf(member)]; }
   /// Returns `defaults`, overridden by the given fields. A filter without a temperature turns sampling
-  /// on (temperature 1). Sampling without a seed draws a random one.
+  /// on (temperature 1). If sampling has no seed, a random one is chosen.
   SamplingParams over(SamplingParams defaults) const;
 
 private:

@@ -42,9 +42,9 @@ inline double expNonPositive(double x) {
   return x > -708.0 ? p * scale : 0.0;
 }
 
-/// Returns the weight of an id in a draw: e^x for x <= 0, in units of 2^-42, rounded to nearest. It is 0 for NaN
-/// and for x < -28 (1e-12 of the most likely id). Integers have the same sum in any order, so a GPU may add them
-/// in its own order (codegen/cuda/device/draw.cuh has the same function). Sums of fewer than 2^22 ids cannot
+/// Returns the sampling weight of a token: e^x for x <= 0, in units of 2^-42, rounded to nearest. It is 0 for NaN and
+/// for x < -28 (1e-12 of the most likely token's weight). Integers have the same sum in any order, so a GPU may add
+/// them in its own order (codegen/cuda/device/draw.cuh has the same function). Sums over fewer than 2^22 tokens cannot
 /// overflow.
 constexpr double kLeastExponent = -28.0;
 constexpr double kWeightUnit = 0x1p-42;

@@ -15,7 +15,7 @@ TokenHistory::TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int6
   size_t most = prompt.size() + size_t(maxNew);
   distinct.reserve(most);
   slots.assign(std::bit_ceil(2 * most + 2), -1); // at most half full, so probes stay short
-  if (window >= 0 && size_t(window) < most) {    // otherwise no id ever leaves the window
+  if (window >= 0 && size_t(window) < most) {    // otherwise no token ever leaves the window
     this->window = window;
     recent.reserve(size_t(window));
   }

@@ -1,9 +1,9 @@
 //===- TokenHistory.h - Ids seen by a request, for penalties --------------===//
 //
-// A penalty affects only the distinct ids of prompt and output, so only these are stored. They are in a hash table
-// with open addressing, whose size is fixed when the request arrives. Memory and time therefore grow with the
-// request, not with the vocabulary, and nothing is allocated while tokens are drawn. With a window, ids that have
-// left it are no longer counted.
+// A penalty affects only the distinct tokens of prompt and output, so only these are stored. They are in a hash table
+// with open addressing. Its size is fixed when the request arrives. Memory and time therefore grow with the request,
+// not with the vocabulary, and nothing is allocated while tokens are sampled. With a window, tokens that have left it
+// are no longer counted.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ public:
   };
 
   TokenHistory() = default;
-  /// Reserves room for the prompt and `maxNew` further ids, of which the last `window` count; -1: all.
+  /// Reserves room for the prompt and `maxNew` further tokens, of which the last `window` count; -1: all.
   TokenHistory(std::span<const int32_t> prompt, int64_t maxNew, int64_t window = -1);
 
-  /// Counts one id of the output.
+  /// Counts one token of the output.
   void add(int32_t id) { count(id, /*output=*/true); }
-  /// Returns the distinct ids, in order of first appearance. An id that has left the window has no occurrences.
+  /// Returns the distinct tokens, in order of first appearance. A token that has left the window has no occurrences.
   std::span<const Entry> entries() const { return distinct; }
 
 private:
@@ -40,7 +40,7 @@ private:
   std::vector<Entry> distinct;
   std::vector<int32_t> slots; ///< index into `distinct`, or -1
   int64_t window = -1;
-  std::vector<Seen> recent; ///< the ids in the window; a ring once it is full
+  std::vector<Seen> recent; ///< the tokens in the window; a ring once it is full
   size_t oldest = 0;
 };
 

@@ -27,7 +27,8 @@ static int64_t tokensWithin(const StepCost &cost, const ChunkQuery &asked, doubl
   return std::min(asked.room, good * kChunkTile);
 }
 
-/// Returns the smallest of 64, 128, 256 … tokens whose time per token is within 4 % of that of the largest step.
+/// Returns the smallest step size, among 64, 128, 256 … tokens, that takes at most 4 % more time per token than the
+/// largest step.
 static int64_t thriftyTokens(const StepCost &cost, const ChunkQuery &asked) {
   auto each = [&](int64_t tokens) {
     return cost.predict(StepWork::chunk(asked.firstPosition, tokens)) / double(tokens);

@@ -5,7 +5,7 @@
 //   seconds of a step <= (1 + P) * seconds with only its decode rows
 //
 // for P prompts in progress. Each prompt gets as much time of a step as all decode rows together. A single
-// prompt, however long, at most doubles the time between two ids of the other sequences. With many waiting
+// prompt, however long, at most doubles the time between two tokens of the other sequences. With many waiting
 // prompts, their share is so large that a load with longer prompts than answers is not throttled. (In the
 // simulator, a fixed factor of 2 cost 11 % of the throughput of 32 users with prompts of 128 and answers of
 // 64.) Times affect only how prompts are split, not the results.
@@ -33,14 +33,14 @@ namespace ingot::runtime {
 
 enum class ChunkRule : uint8_t { Whole, Balanced };
 enum class PromptOrder : uint8_t {
-  Arrival,  ///< all tokens go to the first prompt, and those that it does not need to the next
-  Shortest, ///< half go to the first prompt, the rest to those with the fewest remaining tokens
+  Arrival, ///< all tokens go to the first prompt, and tokens that it does not need go to the next
+  Shortest, ///< half go to the first prompt, the rest to the prompts with the fewest remaining tokens
 };
 
 struct ChunkOptions {
   ChunkRule rule = ChunkRule::Balanced;
-  double targetItl = 0;  ///< seconds between two ids of a sequence; 0: none
-  double targetTtft = 0; ///< seconds from arrival to the first id; 0: none
+  double targetItl = 0;  ///< seconds between two tokens of a sequence; 0: none
+  double targetTtft = 0; ///< seconds from arrival to the first token; 0: none
   double loneStep = 0;   ///< target seconds of a step in which no sequence decodes; 0: no limit
   PromptOrder order = PromptOrder::Shortest;
 };

@@ -107,8 +107,8 @@ void Scheduler::takeDecodes() {
     }
 }
 
-/// Fills `prompts`. Returns the number of tokens of `budget` that are reserved for the first prompt, even if other
-/// prompts get theirs before it.
+/// Fills `prompts`. Returns the number of tokens of `budget` that are reserved for the first prompt. They stay reserved
+/// if other prompts get their tokens first.
 int64_t Scheduler::orderPrompts(const Sequence &first, int64_t budget) {
   prompts.clear();
   for (Sequence *sequence : active)

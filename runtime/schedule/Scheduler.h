@@ -32,7 +32,7 @@
 // SequenceMemory manages where the memory of sequences is on the device, and how they share it. No decision
 // made here changes an answer, because keys and values depend only on the tokens.
 //
-// The scheduler handles ids and positions, but neither text nor sampling:
+// The scheduler handles tokens and positions, but neither text nor sampling:
 //
 //   while (const BatchView *batch = scheduler.plan(now)) {
 //     executor.step(*batch);
@@ -107,8 +107,8 @@ public:
   }
   /// Ends a sequence in any state. Its memory is freed or cached immediately.
   void finish(SequenceId id);
-  /// Appends the new token of a sequence whose last row was returned. The next step feeds the token. A token
-  /// whose value is only on the device so far is given as `~row` (Batch.h); the next call supplies its value.
+  /// Appends the new token of a sequence after its last row was returned. The next step feeds the token. If the token's
+  /// value is only on the device so far, pass `~row` (Batch.h). The next call supplies the value.
   void append(SequenceId id, int32_t token);
 
   /// Sets draft tokens for a decoding sequence. Its next step includes as many of them after its last token
@@ -121,8 +121,8 @@ public:
   /// Returns the next batch, or null if no sequence has tokens to feed. The batch is valid until the next plan().
   /// `now`: seconds on any monotonic clock.
   const BatchView *plan(double now = 0);
-  /// Marks the planned tokens as computed, except those of sequences with drafts. Call it after the step has
-  /// begun, before append() and finish().
+  /// Marks the planned tokens as computed, except tokens of sequences with drafts. Call it after the step has begun,
+  /// before append() and finish().
   void complete();
   /// Records the duration of a step. `work`: the value of work() when the step was planned.
   void observe(const StepWork &work, double seconds) { cost.observe(work, seconds); }
@@ -145,7 +145,7 @@ public:
 
   /// Returns the number of prompt tokens of the sequence that the prefix cache had.
   int64_t cachedTokens(SequenceId id) const { return sequences.at(id)->cachedTokens; }
-  /// Returns the number of computed tokens of the sequence, without those of the planned step.
+  /// Returns the number of computed tokens of the sequence, without the tokens of the planned step.
   int64_t computedTokens(SequenceId id) const { return sequences.at(id)->computed(); }
   int64_t running() const { return int64_t(active.size()); }
   int64_t queued() const { return queue.size(); }

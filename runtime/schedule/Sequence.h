@@ -20,7 +20,7 @@ struct SequenceOptions {
   /// admitted when that many are free, and they stay reserved while it or a fork runs.
   int64_t slots = 1;
   int32_t priority = 0;    ///< a lower number goes first
-  int64_t user = 0;        ///< the user whose share is charged (QueueOrder::Fair)
+  int64_t user = 0;        ///< the user who is charged for the tokens (QueueOrder::Fair)
   bool cachePrefix = true; ///< uses cached pages of others, and leaves its own in the cache
   uint64_t cacheSalt = 0;  ///< shares pages only under the same salt
   double arrival = 0;      ///< seconds, on the clock of plan()
@@ -50,10 +50,10 @@ struct Sequence {
   int64_t inStep = 0;
   std::vector<int32_t> drafts; ///< speculative tokens after the last token; dropped when it changes
   int64_t uncertain = 0;       ///< number of drafts in the step that has begun, until commit()
-  /// Number of tokens that are computed as a prompt: all those that it has at admission.
+  /// Number of tokens that are computed as a prompt: all tokens that the sequence has at admission.
   int64_t goal = 0;
   int64_t cachedTokens = 0;
-  int64_t rowsGiven = 0;                ///< prompt tokens whose row was returned (everyPosition)
+  int64_t rowsGiven = 0; ///< prompt tokens for which a row was returned (everyPosition)
   std::shared_ptr<SequenceGroup> group; ///< null: it uses a single slot
   State state = State::Queued;
   bool admitted = false; ///< it has been admitted at least once

@@ -27,7 +27,7 @@ struct StepWork {
   int64_t tokens = 0;
   int64_t rows = 0;      ///< logits rows
   int64_t positions = 0; ///< pairs of a token and a position that it attends to
-  int64_t reads = 0;     ///< positions whose KV is read; each counts once per sequence and step
+  int64_t reads = 0;     ///< positions of KV that are read; each counts once per sequence and step
 
   /// Returns the work of `count` tokens of one sequence, starting at position `first`.
   static StepWork chunk(int64_t first, int64_t count, int64_t rows = 0) {

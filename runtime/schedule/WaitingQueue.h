@@ -41,7 +41,8 @@ public:
 
   /// Returns whether a precedes b, both in the queue of one user and among running sequences.
   bool before(const Sequence &a, const Sequence &b) const;
-  /// Returns whether running sequence a should be served before b. The order is that of front() for waiting ones.
+  /// Returns whether running sequence a should be served before b, by the same order by which front() chooses among
+  /// waiting sequences.
   bool sooner(const Sequence &a, const Sequence &b) const;
   int32_t priorityOf(const Sequence &s) const {
     return order == QueueOrder::Arrival ? 0 : s.options.priority;

@@ -104,7 +104,7 @@ struct Writer {
     }
   }
 
-  /// Writes an "info" metric, whose labels hold constants.
+  /// Writes an "info" metric. Its labels hold constants.
   void cacheConfig() {
     head(out, "vllm:cache_config_info", "Layout of the KV cache.", "gauge");
     for (const auto &[labels, numbers] : models)

@@ -59,7 +59,7 @@ struct Measurements {
   Measurements();
 
   // Gauges
-  int64_t running = 0, waiting = 0; ///< numbers of choices
+  int64_t running = 0, waiting = 0; ///< counts of choices
   int64_t pagesUsed = 0, pages = 0;
   int64_t pagesCached = 0;    ///< cached pages that no sequence holds
   uint64_t swapBytesUsed = 0; ///< bytes of host memory

@@ -11,7 +11,7 @@
 namespace ingot::service {
 
 /// Hashes everything that determines the bits of answers. This is the engine's table, which has
-/// hashes of all segments, and the target whose code runs.
+/// hashes of all segments, and the name of the target that the running code was compiled for.
 static std::string fingerprintOf(const runtime::Session &session) {
   const runtime::EngineHeader &header = session.engine().header();
   std::string target(session.target());

@@ -35,9 +35,8 @@ struct ModelOptions {
   RequestRules rules;
 };
 
-/// A model that is served under a name. It may be used from any thread. A request keeps the model it
-/// began with, even if another model takes over the name. The old model is destroyed after its last
-/// request.
+/// A model that is served under a name. It may be used from any thread. A request keeps the model with which it began,
+/// also if another model takes over the name. The old model is destroyed after its last request.
 class ServedModel {
 public:
   /// Fails with E0610 or E0611 if a template is invalid, E0627 if there is no template of that name,
@@ -72,7 +71,7 @@ public:
   Result<std::shared_ptr<const text::Grammar>> grammar(text::GrammarKind kind,
                                                        std::string_view source);
   /// Builds the vocabulary on a separate thread, so that later requests need not wait for it (Gemma's
-  /// 262,144 ids take 2 s). A request that needs a grammar before it is built waits. Call this function
+  /// 262,144 tokens take 2 s). A request that needs a grammar before it is built waits. Call this function
   /// at most once.
   void prepareGrammars();
 

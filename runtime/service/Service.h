@@ -41,29 +41,29 @@ struct JobTimes {
   uint64_t firstToken = 0, lastToken = 0;
 };
 
-/// An output of a job. A job has a Token output for each drawn token, and one End per choice.
+/// An output of a job. A job has a Token output for each sampled token, and one End per choice.
 struct Output {
   enum class Kind : uint8_t { Token, End, Prompt, Progress };
   Kind kind = Kind::Token;
   int32_t choice = 0;
   // Token
-  int32_t id = -1;  ///< -1: text held back until the end, which belongs to no new id
+  int32_t id = -1;  ///< -1: text held back until the end, which belongs to no new token
   std::string text; ///< may be empty
   std::vector<text::OutputPiece> pieces; ///< the parsed text of a chat's answer
   std::vector<runtime::TokenLogprob> logprobs;
   // Prompt: comes before the tokens if Request::promptLogprobs requests it
   std::vector<runtime::PromptScore> scores;
   // Progress: comes during prefill, before the tokens, if Request::reportProgress is set
-  int64_t computed = 0; ///< prompt tokens, including those in cachedTokens
+  int64_t computed = 0; ///< prompt tokens, including cachedTokens
   uint64_t at = 0;      ///< ns
   // End
   runtime::FinishReason reason = runtime::FinishReason::Stop;
   std::string stopString;       ///< the stop string that ended the choice, if any
   int64_t reasoningTokens = 0;  ///< tokens of reasoning in a chat's answer
   int32_t toolCalls = 0;        ///< calls in a chat's answer
-  int32_t stopId = -1;          ///< the stop id that ended the choice; -1: none
+  int32_t stopId = -1;          ///< the stop token that ended the choice; -1: none
   std::vector<float> embedding; ///< if the request pools
-  int64_t newTokens = 0;        ///< ids drawn, including a stop id
+  int64_t newTokens = 0;        ///< sampled tokens, including a stop token
   int64_t cachedTokens = 0;     ///< prompt tokens found in the prefix cache; also set for Token
   std::optional<Error> error;   ///< why the choice ended early: E05xx, E07xx
   JobTimes times;               ///< of the job so far; also set for Token
@@ -156,8 +156,8 @@ public:
   /// queue is full; the caller may try again later. `counts`: the metrics count a failure as a refused
   /// request, because the caller reports it to the client.
   Result<Reservation> reserve(bool counts = true);
-  /// Reserves a place for a job that continues a request whose previous job has ended. Always
-  /// succeeds; the queue does not grow, since the ended job has released its place.
+  /// Reserves a place for a job that continues a request after its previous job has ended. Always succeeds; the queue
+  /// does not grow, since the ended job has released its place.
   Reservation resume();
   /// Queues a request that session() has validated; of its hooks, only onLogits is used. From then on,
   /// outputs go to the job. Fails with E0560 if its choices, prompt tokens or hidden states exceed the

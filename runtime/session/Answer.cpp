@@ -81,7 +81,7 @@ bool Answer::take(int32_t id, std::span<const TokenLogprob> logprobs) {
   return !done;
 }
 
-/// Handles a stop id. It is not part of the answer, and is reported only if the request sets reportStop or showStop.
+/// Handles a stop token. It is not part of the answer, and is reported only if the request sets reportStop or showStop.
 void Answer::stopAt(int32_t id, std::span<const TokenLogprob> logprobs) {
   completion.stopId = id;
   if (request.reportStop || request.showStop)

@@ -23,12 +23,12 @@ namespace ingot::runtime {
 
 class Answer {
 public:
-  /// `eos`: the engine's eos ids. `tokenizer` may be null.
+  /// `eos`: the engine's eos tokens. `tokenizer` may be null.
   Answer(Request request, int64_t maxTokens, std::span<const int32_t> eos,
          const text::Tokenizer *tokenizer, int64_t vocab);
 
   const SamplingParams &sampling() const { return request.sampling; }
-  /// Returns whether the request has a hook that gets a row before an id is drawn from it.
+  /// Returns whether the request has a hook that gets a row before a token is sampled from it.
   bool editsLogits() const { return bool(request.onLogits); }
   void editLogits(std::span<float> row) const {
     request.onLogits({request.sampling.choice, completion.ids, row});
@@ -39,26 +39,26 @@ public:
   /// is complete.
   bool pool(std::span<const float> hidden, int64_t position);
   bool constrained() const { return constraint.has_value() || mask.has_value(); }
-  /// Returns whether log-probabilities of the prompt's ids are requested.
+  /// Returns whether log-probabilities of the prompt's tokens are requested.
   bool wantsPrompt() const { return request.promptLogprobs >= 0; }
-  /// Returns whether the row at `position` scores the next id of the prompt that has no score yet.
+  /// Returns whether the row at `position` scores the next token of the prompt that has no score yet.
   bool wantsScore(int64_t position) const { return position == int64_t(scores.size()); }
   int32_t promptTop() const { return request.promptLogprobs; }
   int64_t promptSize() const { return int64_t(completion.promptIds.size()); }
   int32_t promptId(int64_t position) const { return completion.promptIds[size_t(position)]; }
   void addScore(PromptScore score) { scores.push_back(std::move(score)); }
-  void reportPrompt(); ///< calls onPrompt once, before the first id
+  void reportPrompt(); ///< calls onPrompt once, before the first token
   bool promptOnly() const { return request.promptOnly; }
-  /// Returns the ids that may come next (Sampler::choose); empty: all. Returns nullopt if the answer has
-  /// ended, either because the constraint has failed or because no id is left.
+  /// Returns the tokens that may come next (Sampler::choose); empty: all. Returns nullopt if the answer has
+  /// ended, either because the constraint has failed or because no token is left.
   std::optional<std::span<const uint32_t>> allowed();
   /// Returns the request's flag; null if there is none.
   const std::atomic<bool> *cancelFlag() const { return request.cancel; }
   bool cancelled() const { return cancelFlag() && cancelFlag()->load(std::memory_order_relaxed); }
 
-  /// Returns whether another id may follow the one that is taken next.
+  /// Returns whether another token may follow the one that is taken next.
   bool mayGoOn() const { return !done && sampled + 1 < maxTokens; }
-  /// Takes the next id. Returns true if it must be fed to the model, false if the answer is
+  /// Takes the next token. Returns true if it must be fed to the model, false if the answer is
   /// finished.
   bool take(int32_t id, std::span<const TokenLogprob> logprobs);
   /// Ends the answer early. Held-back text is emitted.

@@ -26,8 +26,8 @@ std::string deviceNames();
 /// Returns the kind of programs that the device runs.
 DeviceKind kindOf(Device device);
 
-/// Loads the engine on the device, and chooses the limits that the user did not set. The errors are
-/// those of the device's executor.
+/// Loads the engine on the device, and chooses the limits that the user did not set. Errors: all errors of the device's
+/// executor.
 Result<std::unique_ptr<Executor>> openExecutor(Device device, std::shared_ptr<EngineFile> file,
                                                const SessionOptions &options, MemoryLimits &limits);
 

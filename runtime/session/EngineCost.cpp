@@ -42,8 +42,8 @@ double launchSeconds(const fb::KernelCost &cost, double units, double threads) {
   return units * double(cost.operations_per_unit()) / kOperationsPerSecond / threads;
 }
 
-/// Costs of a launch whose units are logits rows. Every step has the first row. The extra cost of 16
-/// rows is divided evenly among the other 15.
+/// Costs of a launch that has logits rows as units. Every step has at least one row. The extra cost of 16 rows is
+/// divided evenly among the other 15 rows.
 struct RowSeconds {
   double first, each;
 
@@ -140,7 +140,7 @@ StepCostTable engineCost(const fb::Program &program, std::string_view target, in
       for (const fb::Launch *launch : launchesAt(uint64_t(point.tokens)))
         point.seconds += costs.seconds(launch->kernel(), point.tokens);
   }
-  if (table.points.front().seconds <= 0) // the engine's costs have no numbers
+  if (table.points.front().seconds <= 0) // the engine's costs have no values
     return {};
   return table;
 }

@@ -1,10 +1,10 @@
 //===- EngineCost.h - Predicts the cost of an engine's steps ---------------===//
 //
-// The compiler stores its cost model's predictions for each kernel in the engine (fb::KernelCost).
-// Their sums over the launches of a step, for several numbers of tokens, form a StepCostTable. On a
-// CPU, memory and the kernels without a model count at nominal rates. On a GPU, the formula of
-// engine/GpuMachine.h is used, and kernels without a variant count nothing, because they are not
-// launched. Only the shape of the table matters; measured steps correct the rest.
+// The compiler stores its cost model's predictions for each kernel in the engine (fb::KernelCost). These are summed
+// over the launches of a step, for several step sizes. The sums form a StepCostTable. On a CPU, memory traffic and
+// kernels without predictions count at nominal rates. On a GPU, the formula of engine/GpuMachine.h is used. Kernels
+// without a variant are not launched, so they count nothing. Only the shape of the table matters; measured steps
+// correct the rest.
 //===----------------------------------------------------------------------===//
 #pragma once
 

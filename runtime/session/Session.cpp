@@ -27,7 +27,7 @@ const text::Tokenizer *Session::tokenizer() const { return impl->tokenizer.get()
 int64_t Session::vocab() const { return impl->limits.vocab; }
 int64_t Session::context() const { return impl->limits.context; }
 int64_t Session::mostNewIds(int64_t promptIds) const {
-  // The last new id takes no position.
+  // The last new token takes no position.
   return std::max<int64_t>(1, impl->limits.mostPositions() - promptIds + 1);
 }
 int64_t Session::maxSeqs() const { return impl->memory->slots(); }
@@ -114,8 +114,8 @@ std::optional<Session::Impl::Begun> Session::Impl::beginSampled(const BatchView 
   return Begun{Rows(rows.begin(), rows.end()), scheduler->work(), begun};
 }
 
-/// Begins the next step while the step with these rows is in flight, with the ids that the latter will
-/// yield. An answer that ends with one of these ids has then been computed one token too far. Its
+/// Begins the next step while the step with these rows is in flight, with the tokens that the latter will
+/// yield. An answer that ends with one of these tokens has then been computed one token too far. Its
 /// pages may be reused at once. The device runs one step after the other, so their next owner writes
 /// later.
 std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
@@ -133,7 +133,7 @@ std::optional<Session::Impl::Begun> Session::Impl::runAhead(const Rows &rows) {
   return beginSampled(*batch);
 }
 
-/// Begins the next step if it can, then waits for the step in flight and delivers its ids.
+/// Begins the next step if it can, then waits for the step in flight and delivers its tokens.
 bool Session::Impl::finishSampled() {
   assert(underWay && "no step has begun");
   const auto [rows, work, begun] = std::move(*underWay);
@@ -151,7 +151,7 @@ bool Session::Impl::finishSampled() {
   lastEnd = end;
   for (size_t i = 0; i < rows.size(); ++i) {
     Answer *answer = answerOf(rows[i]);
-    if (!answer) // it was cancelled, or the previous id ended it
+    if (!answer) // it was cancelled, or the previous token ended it
       continue;
     if (answer->take((*ids)[i], {}))
       scheduler->append(rows[i].sequence, (*ids)[i]);
@@ -265,7 +265,7 @@ Result<Score> Session::score(std::span<const int32_t> ids) {
   Score score;
   score.nll.reserve(ids.size() - 1);
   double sum = 0;
-  // The last id is only a target, so the logits after it are not needed.
+  // The last token is only a target, so the logits after it are not needed.
   auto ran = logits(ids.first(ids.size() - 1),
                     [&](int64_t first, int64_t rows, const float *data, int64_t stride) {
                       for (int64_t row = 0; row < rows; ++row, data += stride) {

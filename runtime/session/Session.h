@@ -51,8 +51,8 @@ struct MemoryPlan; // runtime/engine/Inspect.h
 /// Options of a session. Its limits are fixed when it opens. open() allocates all memory, or fails with
 /// E0502, which states the sum. The comments say what a value of 0 means.
 struct SessionOptions {
-  /// Positions that a sequence may have; 0: the least of the model's context, 4096 and the number that
-  /// fits in memory.
+  /// Maximum number of positions of a sequence; 0: the minimum of the model's context, 4096, and as many positions as
+  /// fit in memory.
   int64_t context = 0;
   int64_t maxSeqs = 1; ///< sequences in one step
   /// Tokens in one step; raised to maxSeqs if that is larger. 0: 512 on a CPU. On a GPU, 0 means 2048,
@@ -75,19 +75,19 @@ struct SessionOptions {
   std::string isa;           ///< "avx2", "avx512"; empty: the best that this machine supports
   int64_t prefillChunk = 0;  ///< maximum number of tokens of one prompt in one step; 0:
                              ///< maxBatchTokens
-  bool loadTokenizer = true; ///< false: only ids can be used, and the start is faster
+  bool loadTokenizer = true; ///< false: only token ids can be used, and the start is faster
   bool verify = false;       ///< check every byte of the file before it is used
   bool prefixCache = true;   ///< requests reuse the KV pages of earlier ones with the same prefix
   uint64_t swapBytes = 0; ///< host memory for the KV pages of preempted requests; 0: the pages are
                           ///< recomputed
   bool lock = false;      ///< on a CPU, weights and memory are never paged out (E0509)
-  bool fair = false;      ///< among requests of equal priority, those of the user (Request::user)
-                          ///< who was served least go first
-  bool balance = true;    ///< prompts are cut so that running answers keep their pace
-                          ///< (ChunkBudget.h)
-  /// Target seconds between two ids of an answer; 0: none. It replaces the rule of `balance`.
+  bool fair = false; ///< among requests of equal priority, the requests of the user (Request::user)
+                     ///< who was served least go first
+  bool balance = true; ///< prompts are cut so that running answers keep their pace
+                       ///< (ChunkBudget.h)
+  /// Target seconds between two tokens of an answer; 0: none. It replaces the rule of `balance`.
   double targetItl = 0;
-  /// Target seconds from submit() to the first id; 0: none. Prompts get larger chunks to meet it.
+  /// Target seconds from submit() to the first token; 0: none. Prompts get larger chunks to meet it.
   double targetTtft = 0;
   /// Host memory for the hidden states of contrastive searches in progress, allocated on demand
   /// (StateMemory.h).
@@ -101,7 +101,7 @@ struct SessionOptions {
 
 /// Returns the device on which a session with these options runs `engine`.
 Device deviceOf(const SessionOptions &options, const fb::Engine &engine);
-/// Returns the bytes of KV pages that all sequences take at their maximum length with these options.
+/// Returns the size in bytes of KV pages that all sequences take at their maximum length with these options.
 /// Returns 0 unless the device is a CPU, because elsewhere the free memory determines the size.
 Result<uint64_t> kvNeed(const std::string &path, const SessionOptions &options);
 
@@ -109,7 +109,7 @@ enum class FinishReason : uint8_t { Stop, Length, Cancelled };
 /// Returns "stop", "length" or "cancelled", as in JSON.
 std::string_view finishReasonName(FinishReason reason);
 
-/// How a prompt's text is encoded. The tokenizer's prefix is BOS or other ids
+/// Specifies how a prompt's text is encoded. The tokenizer's prefix is BOS or other tokens
 /// (SpecialTokens::prefix).
 enum class PromptText : uint8_t {
   Plain,    ///< as encodePrompt(): the prefix comes first, and special strings are recognised
@@ -119,26 +119,27 @@ enum class PromptText : uint8_t {
 };
 
 struct Timings {
-  double loadMs = 0;    ///< duration of open()
-  double queueMs = 0;   ///< from submit() to its first step
-  double ttftMs = 0;    ///< from submit() to the first new id
-  double promptTps = 0; ///< prompt tokens computed (not cached) per second, up to the first new id
-  double decodeTps = 0; ///< new ids after the first, per second; 0 if there are none
+  double loadMs = 0;  ///< duration of open()
+  double queueMs = 0; ///< from submit() to its first step
+  double ttftMs = 0;  ///< from submit() to the first new token
+  double promptTps =
+      0; ///< prompt tokens computed (not cached) per second, up to the first new token
+  double decodeTps = 0; ///< new tokens after the first, per second; 0 if there are none
 };
 
 struct Completion {
   std::vector<int32_t> promptIds;
-  std::vector<int32_t> ids;     ///< new ids only, without a stop id
+  std::vector<int32_t> ids;     ///< new tokens only, without a stop token
   std::string text;             ///< text of `ids`, cut before a stop string; empty without a
                                 ///< tokenizer
   std::string stopString;       ///< the stop string that ended the answer, if any
   int64_t reasoningTokens = 0;  ///< number of tokens of reasoning, if Request::chat is set
   int32_t toolCalls = 0;        ///< number of calls in the answer, if Request::chat is set
-  int32_t stopId = -1;          ///< the stop id that ended the answer; -1: none
-  int64_t drawn = 0;            ///< number of ids drawn, including a stop id
+  int32_t stopId = -1;          ///< the stop token that ended the answer; -1: none
+  int64_t drawn = 0;            ///< number of sampled tokens, including a stop token
   std::optional<Error> failure; ///< why the answer was cancelled, if not by the client: E0623
   FinishReason finishReason = FinishReason::Stop;
-  std::vector<std::vector<TokenLogprob>> logprobs; ///< per id, if requested
+  std::vector<std::vector<TokenLogprob>> logprobs; ///< per token, if requested
   std::vector<float> embedding;                    ///< [hidden], with length 1; empty unless
                                                    ///< requested
   int64_t cachedTokens = 0;                        ///< prompt tokens found in the prefix cache
@@ -158,7 +159,7 @@ class Session {
 public:
   /// Opens the engine, verifies its header and table, maps it, and allocates all memory. Errors:
   ///
-  ///   - those of EngineFile::open: E03xx (exit code 3)
+  ///   - the errors of EngineFile::open: E03xx (exit code 3)
   ///   - E0501 (exit code 2): invalid limits
   ///   - E0502, E0507, E0509 (exit code 3): there is too little memory, memory ran out while opening, or
   ///     memory cannot be locked
@@ -177,7 +178,7 @@ public:
   const text::Tokenizer *tokenizer() const;
   int64_t vocab() const;
   int64_t context() const; ///< the limit in force
-  /// Returns the maximum number of new ids that context and KV memory allow after that many prompt ids,
+  /// Returns the maximum number of new tokens that context and KV memory allow after that many prompt tokens,
   /// at least 1.
   int64_t mostNewIds(int64_t promptIds) const;
   int64_t maxSeqs() const;
@@ -198,16 +199,16 @@ public:
   /// Returns the tokenizer's tokens that chat templates may write: `bos_token` and others.
   text::ChatTemplate::Options templateTokens() const;
 
-  /// Encodes a plain prompt. Special strings are recognised, and the engine's prefix (BOS or other ids)
+  /// Encodes a plain prompt. Special strings are recognised, and the engine's prefix (BOS or other tokens)
   /// precedes the text. Fails with E0520 without a tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
-  /// Encodes a text that is a prompt or a part of one. Fails with E0505 if it has more ids than the
-  /// context holds. For a long text, this is detected without computing all ids
+  /// Encodes a text that is a prompt or a part of one. Fails with E0505 if it has more tokens than the
+  /// context holds. For a long text, this is detected without computing all tokens
   /// (Tokenizer::encodeWithin).
   Result<std::vector<int32_t>> encodeToFit(std::string_view text,
                                            PromptText kind = PromptText::Plain) const;
 
-  /// Returns E0505 for a text of `bytes` bytes that has more ids than the context holds.
+  /// Returns E0505 for a text of `bytes` bytes that has more tokens than the context holds.
   Error tooLong(size_t bytes) const;
 
   static constexpr int32_t kMostChoices = 128;
@@ -218,7 +219,7 @@ public:
   ///
   ///   - E0501: `choices` is not in 1 to kMostChoices, or another number is out of range
   ///   - E0503: the prompt is empty
-  ///   - E0504: an id is outside the vocabulary
+  ///   - E0504: a token is outside the vocabulary
   ///   - E0505, E0506: the prompt (with maxTokens) exceeds the context or the KV memory
   ///   - E0510: a sampling value is invalid
   ///   - E0520: stop strings or a grammar need a tokenizer
@@ -268,13 +269,13 @@ public:
   Completion take(RequestId id);
 
   /// Passes the logits after each of `ids` to the sink, in order, in chunks. A chunk has `rows` rows of
-  /// vocab() floats, starting at position `first`; row r is at data + r * stride. No BOS is added. No
-  /// other request may be in progress. The errors are those of submit().
+  /// vocab() floats, starting at position `first`; row r is at data + r * stride. No BOS is added. No other request may
+  /// be in progress. Errors: all errors of submit().
   using LogitsSink =
       std::function<void(int64_t first, int64_t rows, const float *data, int64_t stride)>;
   Result<void> logits(std::span<const int32_t> ids, const LogitsSink &sink,
                       const std::atomic<bool> *cancel = nullptr);
-  /// Scores a text with a log-softmax in double. Fails with E0503 for fewer than two ids.
+  /// Scores a text with a log-softmax in double. Fails with E0503 for fewer than two tokens.
   Result<Score> score(std::span<const int32_t> ids);
 
   /// Seconds spent in each kernel since open, summed over threads; recorded only if a trace was

@@ -13,8 +13,8 @@ namespace ingot::runtime {
 /// The parallel sequences of a request, which all need positions.
 struct SequencesAsked {
   int64_t count = 1;     ///< number of parallel sequences, which have a common prompt (beams)
-  int64_t prompt = 0;    ///< number of prompt ids; only relevant for several sequences
-  bool feedsAll = false; ///< the last new id takes a position as well (contrastive search)
+  int64_t prompt = 0;    ///< number of prompt tokens; only relevant for several sequences
+  bool feedsAll = false; ///< the last new token takes a position as well (contrastive search)
 };
 
 /// The limits of a request, for checks and messages.
@@ -31,7 +31,7 @@ struct RequestLimits {
   int64_t mostPositions(const SequencesAsked &asked = {}) const;
 };
 
-/// Fails with E0503 if there are fewer than `least` ids, and with E0504 if an id is outside the
+/// Fails with E0503 if there are fewer than `least` tokens, and with E0504 if a token is outside the
 /// vocabulary.
 Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const RequestLimits &limits);
 /// Fails with E0505 if the length exceeds the context, and with E0506 if it exceeds the KV memory.
@@ -39,7 +39,7 @@ Result<void> checkIds(std::span<const int32_t> ids, int64_t least, const Request
 Result<void> checkLength(int64_t prompt, int64_t newTokens, const RequestLimits &limits,
                          const SequencesAsked &asked = {});
 
-/// Returns E0505 for a text whose tokenization stopped at the limit.
+/// Returns E0505 for a text after its tokenization stopped at the limit.
 Error longerThanContext(size_t bytes, const RequestLimits &limits);
 /// Returns E0501 for an invalid limit.
 Error badLimit(const char *what, const std::string &why, const std::string &fix);

@@ -31,9 +31,9 @@ struct Session::Impl {
   int64_t kvSaturated = 0; ///< count of the last logits()
   std::string traceFile;   ///< empty once written
 
-  /// The answers by request id. A sequence and its plain answer have the same number.
+  /// The answers by request id. A plain answer has the same id as its sequence.
   std::unordered_map<RequestId, std::unique_ptr<Answer>> answers;
-  /// Further choices of requests whose prompt is not complete. They begin with its first logits.
+  /// Further choices of requests with a prompt that is not complete yet. They begin when the prompt's logits are known.
   std::unordered_map<RequestId, std::vector<RequestId>> choicesOf;
 
   std::optional<RowRanking> ranking; ///< created for the first search
@@ -43,8 +43,7 @@ struct Session::Impl {
 
   std::optional<Error> failure; ///< the device's error, once it has failed
 
-  /// The rows of a step that has begun and whose ids the device draws. Some of their answers may have
-  /// finished since then.
+  /// The rows of a step that has begun and that the device samples. Some of their answers may have finished since then.
   using Rows = std::vector<Scheduler::Row>;
   struct Begun {
     Rows rows;
@@ -74,19 +73,18 @@ struct Session::Impl {
   /// `reserved`: memory for the hidden states of the search; null if it keeps none.
   void startSearch(SequenceId first, Request request, int64_t maxTokens,
                    std::shared_ptr<const void> reserved, std::vector<Answer *> answers);
-  /// Ends the remaining parts of searches whose answers have all ended.
+  /// If all answers of a search have ended, ends the remaining parts of the search.
   void endSearches();
   /// If the step failed, records its error in `failure`, ends all requests and returns false.
   bool succeeded(const Result<void> &ran);
   /// Runs the planned batch to completion for its logits.
   bool runStep(const BatchView &batch);
-  /// Returns whether the device can draw the ids of all rows of the planned batch. If so, `sampling` has
-  /// the parameters.
+  /// Returns whether the device can sample all rows of the planned batch. If so, `sampling` has the parameters.
   bool deviceDraws();
   std::optional<Begun> beginSampled(const BatchView &planned);
   std::optional<Begun> runAhead(const Rows &rows);
   bool finishSampled();
-  /// Returns the logits that an answer draws from: the row itself, or a copy that its hook has changed.
+  /// Returns the logits from which an answer's token is sampled: the row itself, or a copy that its hook has changed.
   const float *drawnFrom(const float *row, const Answer &answer);
   /// Returns the answer that a row belongs to; null if the answer has finished.
   Answer *answerOf(const Scheduler::Row &row);

@@ -1,9 +1,9 @@
 //===- SessionRows.cpp - Handles the rows of a step -----------------------===//
 //
-// After a step, each row belongs to a sequence. An answer draws its next id from the row, several
-// choices begin with it, an embedding is made of it, or a search takes it and waits for the rows of
-// its other sequences. This file decides which sequences continue, fork or end. For a search, the
-// files in search/ decide.
+// After a step, each row belongs to a sequence. One of four things happens to the row: an answer samples its next token
+// from it, several choices begin with it, an embedding is made of it, or a search takes it and waits for the rows of
+// its other sequences. This file decides which sequences continue, fork or end. For a search, the files in search/
+// decide.
 //===----------------------------------------------------------------------===//
 #include "runtime/session/SessionImpl.h"
 #include "runtime/session/search/BeamSearch.h"
@@ -20,7 +20,7 @@ bool Session::Impl::deviceDraws() {
     return false;
   for (const Scheduler::Row &row : scheduler->rows()) {
     if (!choicesOf.empty() && choicesOf.contains(row.sequence))
-      return false; // several ids are drawn from one row
+      return false; // several tokens are sampled from one row
     if (!searchOf.empty() && searchOf.contains(row.sequence))
       return false; // a search needs log-probabilities
     const Answer &answer = *answers.at(row.sequence);
@@ -48,7 +48,7 @@ Answer *Session::Impl::answerOf(const Scheduler::Row &row) {
   return found == answers.end() || found->second->finished() ? nullptr : found->second.get();
 }
 
-/// Handles a row of the prompt, which gives the probability of the next id.
+/// Handles a row of the prompt, which gives the probability of the next token.
 void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t index) {
   const float *maxima =
       executor->maxima() ? executor->maxima() + index * executor->maximaStride() : nullptr;
@@ -57,7 +57,7 @@ void Session::Impl::scoreRow(const Scheduler::Row &row, Answer &answer, int64_t 
                                    answer.promptId(row.position + 1), answer.promptTop(), maxima));
 }
 
-/// Ends the answers of a request that draws no ids.
+/// Ends the answers of a request that samples no tokens.
 void Session::Impl::endPrompt(const Scheduler::Row &row) {
   if (auto others = choicesOf.extract(row.sequence))
     for (RequestId other : others.mapped())
@@ -67,7 +67,7 @@ void Session::Impl::endPrompt(const Scheduler::Row &row) {
   scheduler->finish(row.sequence);
 }
 
-/// Draws an id from a row. All choices of a request draw from its first row.
+/// Samples a token from a row. All choices of a request sample from its first row.
 void Session::Impl::drawRow(const Scheduler::Row &row, int64_t index) {
   const float *logits = executor->logits() + index * executor->logitsStride();
   const float *maxima =
@@ -114,9 +114,9 @@ void Session::Impl::cancel(RequestId id, Answer &answer) {
         cancel(other, one);
 }
 
-/// Ends the requests whose flag is set. The answers of one request share one flag and must end together,
-/// because a choice that waits for the first one, or an answer of a search, cannot be removed by itself.
-/// The flag may be set between two reads of it, so the flags that are set are collected first.
+/// Ends the requests that have their flag set. The answers of one request share one flag and must end together, because
+/// a choice that waits for the first one, or an answer of a search, cannot be removed by itself. The flag may be set
+/// between two reads of it, so the flags that are set are collected first.
 void Session::Impl::endCancelled() {
   setFlags.clear();
   for (auto &[id, answer] : answers)

@@ -7,7 +7,7 @@
 
 namespace ingot::runtime {
 
-/// Adds the engine's prefix (BOS or other ids) to a plain prompt, unless it already begins with it.
+/// Adds the engine's prefix (BOS or other tokens) to a plain prompt, unless it already begins with it.
 static void addPrefix(const EngineFile &engine, std::vector<int32_t> &ids) {
   const std::vector<int32_t> prefix = engine.textPrefix();
   if (ids.size() < prefix.size() || !std::equal(prefix.begin(), prefix.end(), ids.begin()))
@@ -53,7 +53,7 @@ Error Session::tooLong(size_t bytes) const { return longerThanContext(bytes, imp
 
 Result<std::vector<int32_t>> Session::encodeToFit(std::string_view text, PromptText kind) const {
   constexpr size_t kShort = 64 << 10; // encoded completely, so that the message can state the
-                                      // number of ids
+                                      // number of tokens
   if (!impl->tokenizer)
     return noTokenizer("a text prompt");
   auto ids = impl->tokenizer->encodeWithin(
@@ -82,8 +82,8 @@ static Error noHiddenStates() {
           "it was compiled for a GPU", "compile the checkpoint again: ingot compile MODEL -o E"};
 }
 
-/// Returns the maximum number of new ids of a request: its own limit, or as many as context and pool
-/// allow. The last new id takes no position.
+/// Returns the maximum number of new tokens of a request: its own limit, or as many as context and pool
+/// allow. The last new token takes no position.
 static int64_t mostTokens(const RequestSettings &settings, const SequencesAsked &asked,
                           const RequestLimits &limits) {
   if (settings.pooling != Pooling::None)
@@ -271,8 +271,7 @@ Result<std::vector<RequestId>> Session::submit(ValidatedRequest request) {
       settings.pooling == Pooling::Mean || settings.contrastive || settings.promptLogprobs >= 0;
   options.arrival = Impl::now();
   const SequenceId first = impl->scheduler->add(request.prompt, options);
-  // A sequence and its plain answer have the same number; the answers of a search have numbers of
-  // their own.
+  // A plain answer has the id of its sequence. The answers of a search have ids of their own.
   std::vector<RequestId> ids{searches ? impl->scheduler->reserveId() : first};
   while (int32_t(ids.size()) < request.answers)
     ids.push_back(impl->scheduler->reserveId());

@@ -1,7 +1,7 @@
 //===- ValidatedRequest.h - A request that a session can answer ------------===//
 //
 // Only Session::validate makes a ValidatedRequest, from a Request. The type is the proof: code that
-// receives one need not check its ids, values or length again.
+// receives one need not check its tokens, values or length again.
 //
 //   Request --validate()--> ValidatedRequest --Service::submit()--> Session::submit()
 //            any thread                         any thread           the session's thread
@@ -41,7 +41,7 @@ private:
   std::shared_ptr<const RequestSettings> shared;
   std::vector<int32_t> prompt;
   int32_t answers;
-  int64_t mostNew = 0;                ///< maximum number of new ids
+  int64_t mostNew = 0;                ///< maximum number of new tokens
   uint64_t stateBytes = 0;            ///< bytes of the hidden states that its search keeps
   std::shared_ptr<const void> states; ///< memory for the hidden states; null: not reserved
 };

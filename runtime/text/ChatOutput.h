@@ -29,7 +29,7 @@ struct OutputPiece {
   std::string text;      ///< ToolArguments: JSON text of an object
 };
 
-/// How a model marks tool calls and reasoning. An empty name means that it does not.
+/// Describes how a model marks tool calls and reasoning. An empty name means that it does not mark them.
 struct OutputFormat {
   std::string tools;          ///< a name of toolFormatNames(), or ""
   std::string reasoning;      ///< a name of reasoningFormatNames(), or ""
@@ -48,7 +48,7 @@ std::string describeFormat(const OutputFormat &format);
 /// Returns the format of one answer. The end of the rendered prompt shows whether reasoning or the
 /// answer is open. The template alone does not, because variables such as enable_thinking decide.
 OutputFormat formatBehind(OutputFormat format, std::string_view prompt);
-/// How to read an answer.
+/// The settings with which an answer is parsed.
 struct ChatReading {
   OutputFormat format;
   ToolSet tools; ///< tools that may be called; a call of any other name is content. Empty: calls
@@ -71,9 +71,9 @@ public:
   std::vector<OutputPiece> push(std::string_view text, bool mayStop = true);
   /// Ends the answer and returns the text that was held back. A malformed or unfinished call becomes
   /// content. If its name was already returned, its arguments are closed instead, so that they are
-  /// JSON. `cut`: the token limit or the client ended the answer. Arguments are then returned as far as
-  /// they came, without being closed. The beginning of a call whose name is not known yet is then
-  /// returned only if the answer may be text, that is, if no call precedes it and none is required.
+  /// JSON. `cut`: the token limit or the client ended the answer. Arguments are then returned as far as they came,
+  /// without being closed. If the name of a call is not known yet, its beginning is then returned only if the answer
+  /// may be text, that is, if no call precedes it and none is required.
   std::vector<OutputPiece> finish(bool cut = false);
   int32_t toolCalls() const;       ///< calls begun so far
   bool ended() const;              ///< a stop string or the only allowed call has ended the answer;

@@ -11,8 +11,8 @@
 // unchanged, with its marks. White space that stands alone next to a call, or at the end of
 // reasoning, separates parts and is not shown. All other white space is shown.
 //
-// ChatOutput.cpp reads text and the marks in it. ChatOutputMessages.cpp reads the headers of formats
-// whose answers are messages (Harmony). ChatOutputCalls.cpp reads the calls.
+// ChatOutput.cpp reads text and the marks in it. ChatOutputMessages.cpp reads the headers of formats in which answers
+// consist of messages (Harmony). ChatOutputCalls.cpp reads the calls.
 //===----------------------------------------------------------------------===//
 #pragma once
 

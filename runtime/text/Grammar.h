@@ -1,7 +1,7 @@
 //===- Grammar.h - Constrains answers to a grammar --------------------------===//
 //
-// Before each token, a constraint determines which ids may come next. The sampler considers only
-// these ids. The implementation is llguidance's, called through the Rust crate.
+// Before each token, a constraint determines which tokens may come next. The sampler considers only
+// these tokens. The implementation is llguidance's, called through the Rust crate.
 //
 //   schema, regex, grammar --compile--> Grammar --start--> Constraint, one per sequence
 //                                                            allowed() -> bits; sampler; accept(id)
@@ -30,7 +30,7 @@ enum class GrammarKind : uint8_t {
 /// A trie of all tokens of a tokenizer.
 class Vocabulary {
 public:
-  /// `vocab`: number of ids in the logits. `eos`: all ids that end an answer. The tokenizer must outlive
+  /// `vocab`: number of tokens in the logits. `eos`: all tokens that end an answer. The tokenizer must outlive
   /// this object. Fails with E0624 if the tokenizer has no tokens to build a trie from.
   static Result<std::unique_ptr<Vocabulary>> create(const Tokenizer &tokenizer, int32_t vocab,
                                                     std::span<const int32_t> eos);
@@ -46,12 +46,12 @@ class Constraint {
 public:
   Constraint(Constraint &&) noexcept;
   ~Constraint();
-  /// Returns one bit per id of the vocabulary, which is set if the id may come next. Id i is bit i % 32
-  /// of word i / 32. The bit of an id that ends the answer is set if the grammar is complete. The result
+  /// Returns one bit per token of the vocabulary, which is set if the token may come next. Id i is bit i % 32
+  /// of word i / 32. The bit of a token that ends the answer is set if the grammar is complete. The result
   /// is valid until the next call. Fails with E0623 if the work limit is exceeded; the answer cannot
   /// continue then.
   Result<std::span<const uint32_t>> allowed();
-  /// Advances by the chosen id, which must have been allowed. Fails with E0623 as allowed() does.
+  /// Advances by the chosen token, which must have been allowed. Fails with E0623 as allowed() does.
   Result<void> accept(int32_t id);
   /// Returns whether only the end may follow.
   bool complete() const;
@@ -71,7 +71,7 @@ Result<void> checkSchema(std::string_view schema, bool closeObjects = false);
 /// Closes the objects of the schema at every depth: an object that names keys and has no
 /// `additionalProperties` then allows no other keys. Parts of an `allOf` are closed together. Ollama,
 /// llama.cpp and vLLM do the same, and OpenAI does for `strict`. A schema that is already closed is
-/// returned unchanged. The errors are those of checkSchema().
+/// returned unchanged. Errors: all errors of checkSchema().
 Result<std::string> closeObjects(std::string_view schema);
 
 /// Returns the regex for texts of a JSON schema's `format`; "" if the format is only an annotation,

@@ -6,7 +6,7 @@ namespace ingot::text {
 
 namespace {
 
-/// Reads the arguments of a call whose name is known.
+/// Reads the arguments of a call after its name.
 class Arguments : public ToolCallReader {
 public:
   Arguments(CallSink &sink, std::string_view name) : sink(sink), name(name) {}

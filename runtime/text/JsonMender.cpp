@@ -160,7 +160,7 @@ std::string closedObject(std::string_view begun) {
 
 // ---------------------------------------------------------------- strings
 
-/// Ends an invalid escape, whose backslash becomes text.
+/// Ends an invalid escape. Its backslash becomes text.
 void JsonMender::brokenEscape(std::string &out) {
   if (!begun.empty())
     out += "\\\\" + begun.substr(1);

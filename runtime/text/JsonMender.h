@@ -1,7 +1,7 @@
 //===- JsonMender.h - Turns JSON as models write it into valid JSON --------===//
 //
-// A call whose name has been returned cannot be retracted, so its arguments must become JSON, whatever
-// the model writes. The mender takes them as they stream and returns JSON:
+// After the name of a call has been returned, the call cannot be retracted. Its arguments must therefore become JSON,
+// whatever the model writes. The mender takes them as they stream and returns JSON:
 //
 //   control characters in strings, \q, a lone \ud83d  ->  \n, \\q, �
 //   True, None, NaN, Infinity                         ->  true, null, null, null

@@ -19,7 +19,7 @@
 
 namespace ingot::text {
 
-/// How a call is written between its marks.
+/// Specifies how a call is written between its marks.
 enum class CallSyntax : uint8_t {
   Object,     ///< {"name": "f", "arguments": {…}}
   Json,       ///< f MARK {…}: the name is between marks, and the arguments are a JSON object
@@ -29,7 +29,7 @@ enum class CallSyntax : uint8_t {
   Gemma,      ///< f{a:1,b:QUOTE text QUOTE}
 };
 
-/// How a format with CallSyntax::Parameters indicates the type of a value.
+/// Specifies how a format with CallSyntax::Parameters indicates the type of a value.
 enum class ValueType : uint8_t {
   Schema,     ///< the format does not indicate it, so the tool's schema decides
   StringFlag, ///< KEY" string="true" or "false"
@@ -59,7 +59,7 @@ struct ToolMarks {
   bool fenced = false;
   bool oneCall = false;        ///< a turn has at most one call
   bool eitherShape = false;    ///< Mistral's marks are followed by objects or by a name
-  std::string_view messages{}; ///< the AnswerMarks without whose messages calls cannot be
+  std::string_view messages{}; ///< the AnswerMarks with the messages without which calls cannot be
                                ///< recognised
 };
 
@@ -85,8 +85,8 @@ struct AnswerMarks {
   std::string_view channel{};    ///< before the name of a channel in a header
   std::string_view recipient{};  ///< before the name of a message's recipient
   std::string_view toolPrefix{}; ///< may precede the name of a tool that is the recipient
-  std::string_view toReader{};   ///< a recipient or channel whose messages are the answer
-  std::string_view toSelf{};     ///< a recipient or channel whose messages are reasoning
+  std::string_view toReader{};   ///< messages with this recipient or channel are the answer
+  std::string_view toSelf{};     ///< messages with this recipient or channel are reasoning
   bool bodyIsArguments = false;  ///< a message for a tool consists only of its arguments as JSON
 
   // Text that a grammar writes in addition to the marks above.

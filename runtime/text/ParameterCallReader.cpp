@@ -28,7 +28,7 @@ namespace ingot::text {
 
 namespace {
 
-/// Matches a mark in text whose white space may differ from the mark's.
+/// Matches a mark in text that may have other white space than the mark.
 class MarkMatcher {
 public:
   explicit MarkMatcher(std::string_view mark) : mark(mark) {}

@@ -46,13 +46,13 @@ using NamedTokens = std::vector<std::pair<std::string, std::string>>;
 /// Ids with a special meaning; -1: the tokenizer has none.
 struct SpecialTokens {
   int32_t bos = -1;
-  std::vector<int32_t> eos; ///< each of these ids ends a generation; no duplicates, main one first
+  std::vector<int32_t>
+      eos; ///< each of these tokens ends a generation; no duplicates, main one first
   int32_t pad = -1;
   int32_t unknown = -1;
-  /// A plain prompt starts with these ids, bos or others (encode never adds them).
+  /// A plain prompt starts with these tokens, bos or others (encode never adds them).
   std::vector<int32_t> prefix;
-  /// A text to be embedded ends with these ids. A prompt does not, because text after them would be a
-  /// new text.
+  /// A text to be embedded ends with these tokens. A prompt does not, because text after them would be a new text.
   std::vector<int32_t> suffix;
   NamedTokens names; ///< tokens that chat templates may use
 };
@@ -67,10 +67,10 @@ public:
   Tokenizer(const Tokenizer &) = delete;
   Tokenizer &operator=(const Tokenizer &) = delete;
 
-  /// Returns the ids of a text; never adds BOS or EOS. With `parseSpecial`, a string of a special token
-  /// in the text ("<|im_start|>") becomes the token's single id. Without it, the string is plain text,
-  /// because text that a user typed inside a chat must not open a turn. Bytes that are not UTF-8 are
-  /// read as U+FFFD. Fails with E0603 if the text is over 16 MiB, and with E0604 if the library failed.
+  /// Returns the token ids of a text; never adds BOS or EOS. With `parseSpecial`, a string of a special token in the
+  /// text ("<|im_start|>") becomes the token's single id. Without it, the string is plain text, because text that a
+  /// user typed inside a chat must not open a turn. Bytes that are not UTF-8 are read as U+FFFD. Fails with E0603 if
+  /// the text is over 16 MiB, and with E0604 if the library failed.
   Result<std::vector<int32_t>> encode(std::string_view text, bool parseSpecial = true) const;
   /// Does the same as encode(), for a text that may have up to `most` ids. Returns nullopt if it has
   /// more. Where the tokenizer allows it, this is decided from the length of the text, or after
@@ -79,14 +79,14 @@ public:
   Result<std::optional<std::vector<int32_t>>> encodeWithin(std::string_view text, size_t most,
                                                            bool parseSpecial = true) const;
 
-  /// Returns the bytes of one id, independent of its neighbours. They may be a part of a character, if
-  /// the vocabulary has such tokens. For a special token, they are the token's own string. They are empty
-  /// for an id outside the vocabulary. The result points into the tokenizer.
+  /// Returns the bytes of one token, independent of its neighbours. They may be a part of a character, if the
+  /// vocabulary has such tokens. For a special token, they are the token's own string. They are empty for an id outside
+  /// the vocabulary. The result points into the tokenizer.
   std::string_view tokenBytes(int32_t id) const;
 
-  /// Returns the text of a sequence. The bytes of its ids are joined, the one leading space that the
-  /// tokenizer inserted is dropped (dropsLeadingSpace), and invalid bytes become U+FFFD. Ids outside the
-  /// vocabulary have no text.
+  /// Returns the text of a sequence. The bytes of its tokens are joined, the one leading space that the tokenizer
+  /// inserted is dropped (dropsLeadingSpace), and invalid bytes become U+FFFD. Token ids outside the vocabulary have no
+  /// text.
   std::string decode(std::span<const int32_t> ids, bool skipSpecial = true) const;
 
   int32_t vocabSize() const;        ///< one more than the largest id
@@ -132,9 +132,9 @@ public:
 
   using Message = std::pair<std::string, std::string>; ///< role, content
 
-  /// Renders messages. `messagesJson`: a JSON array of messages. Fails with E0612 if the template failed
-  /// or rejected the messages by raise_exception, whose message is in `why`. Fails with E0613 if a limit
-  /// was exceeded, and with E0614 if the messages are not JSON or have the wrong shape.
+  /// Renders messages. `messagesJson`: a JSON array of messages. Fails with E0612 if the template failed, or rejected
+  /// the messages by raise_exception. `why` then has the message of the exception. Fails with E0613 if a limit was
+  /// exceeded, and with E0614 if the messages are not JSON or have the wrong shape.
   Result<std::string> render(std::string_view messagesJson, const Options &options) const;
   Result<std::string> render(const std::vector<Message> &messages, const Options &options) const;
 
@@ -145,10 +145,10 @@ public:
   };
   /// Renders and encodes messages. Control tokens that the template writes become their ids. Control
   /// tokens in messages and variables stay text, so that no content opens or ends a turn. So do the
-  /// template's tags ("<tool_call>") in messages of users and tools (crate/src/guard.rs). If messages and
-  /// variables contain neither, the ids are those of encode(render()). The errors are those of both
-  /// functions. A long text with more than `most` ids is reported as too long without computing all ids,
-  /// as in Tokenizer::encodeWithin(). A short text is always encoded.
+  /// template's tags ("<tool_call>") in messages of users and tools (crate/src/guard.rs). If messages and variables
+  /// contain no control tokens and no tags, the result equals encode(render()). Errors: all errors of encode() and
+  /// render(). A long text with more than `most` ids is reported as too long without computing all ids, as in
+  /// Tokenizer::encodeWithin(). A short text is always encoded.
   Result<Encoded> encode(const Tokenizer &tokenizer, std::string_view messagesJson,
                          const Options &options, size_t most = SIZE_MAX) const;
   Result<Encoded> encode(const Tokenizer &tokenizer, const std::vector<Message> &messages,

@@ -98,7 +98,7 @@ int32_t ingot_grammar_compile(const void *vocabulary, uint8_t kind, IngotTextSli
 /// Checks whether a schema can constrain answers. Fails with SYNTAX and the place of the fault, TOO_LARGE
 /// or PANIC.
 int32_t ingot_schema_check(IngotTextSlice schema, bool closeObjects, IngotTextOutput error);
-/// Writes the schema with its objects closed. The errors are those of ingot_schema_check().
+/// Writes the schema with its objects closed. Errors: all errors of ingot_schema_check().
 int32_t ingot_schema_close(IngotTextSlice schema, IngotTextOutput closed, IngotTextOutput error);
 /// Writes the regex for a text of that JSON Schema format; empty if it does not constrain the text. Fails
 /// with PANIC.

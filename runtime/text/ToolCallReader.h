@@ -62,7 +62,7 @@ std::unique_ptr<ToolCallReader> readCall(const ToolMarks &marks, CallSink &sink,
 
 std::unique_ptr<ToolCallReader> readObjectCall(CallSink &sink, bool strict);
 std::unique_ptr<ToolCallReader> readJsonCall(const ToolMarks &marks, CallSink &sink);
-/// Reads the arguments of a call whose name is already known.
+/// Returns a reader of the arguments of a call that already has its name.
 std::unique_ptr<ToolCallReader> readJsonArguments(CallSink &sink, std::string_view name);
 std::unique_ptr<ToolCallReader> readParameterCall(const ToolMarks &marks, CallSink &sink);
 std::unique_ptr<ToolCallReader> readPythonCall(CallSink &sink);

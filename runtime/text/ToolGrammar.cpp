@@ -34,8 +34,8 @@ CallWriter::CallWriter(const OutputFormat &format, const Tokenizer *tokenizer)
     : ToolValues(toolMarks(format.tools), tokenizer), format(format),
       answer(answerMarks(format.reasoning)) {}
 
-/// Returns the beginning of a JSON object, cut into the same pieces as in a schema's grammar. If another
-/// object may appear in its place, their common beginning then does not decide between the two.
+/// Returns the beginning of a JSON object, cut into the same pieces as in a schema's grammar. If another object may
+/// appear in its place, the common beginning of the two objects then does not decide between them.
 std::string CallWriter::jsonPieces(std::string_view text) const {
   std::string lark;
   for (size_t at = 0; at < text.size();) {

@@ -392,7 +392,7 @@ std::string ToolValues::repeated(const std::string &item, const std::string &sep
 }
 
 namespace {
-/// How nested values are written, for the same schemas as JSON.
+/// Describes how nested values are written, for the same schemas as JSON.
 struct Nesting {
   std::string_view open, close, itemsOpen, itemsClose; ///< around keys with values, and around
                                                        ///< items

@@ -4,8 +4,7 @@
 // launches; each launch is a kernel with operands named by index. Creating the executor resolves all of
 // that once:
 //
-//   sections x specialisations  flat array of launches; a step skips those of specialisations
-//                               that it does not use
+//   sections x specialisations  flat array of launches; a step skips launches of specialisations that it does not use
 //   [layer 3, section @local] -> { fn, args -> [0x7f..a40, 0x7f..c00, ...],
 //                                  count from tokens|rows|tiles, partition, barrier }
 //
@@ -13,9 +12,8 @@
 // call the function, wait where the launch requires it. A launch without items is skipped. Nothing
 // is allocated, looked up or locked.
 //
-// Weights are in the mapped file, whose pages are brought in while the first step begins
-// (Prefault.h), or in memory that is filled from the engine's seed when the executor is created
-// (FillDummyWeights.h).
+// Weights are in the mapped file, or in memory that is filled from the engine's seed when the executor is created
+// (FillDummyWeights.h). The pages of the mapped file are read in while the first step begins (Prefault.h).
 //
 // Buffer addresses: each class of buffer has an arena of `bytes per unit * limit`. A buffer starts
 // at arena + offset * limit, and its row r starts per_unit * r bytes later.
@@ -49,7 +47,7 @@ public:
          std::optional<runtime::IsaLevel> isa = std::nullopt, uint64_t allowedBytes = 0);
 
   Result<void> step(const BatchView &batch) override { return run(batch, fb::Mode::Logits); }
-  /// Supports greedy ids only, which the kernel of the head finds.
+  /// Supports greedy tokens only, which the kernel of the head finds.
   bool draws(const RowSampling &row) const override { return keys && row.scale == 0.0; }
   int64_t mostDrawnRows() const override { return kGreedyRows; }
   /// Runs the step to completion.
@@ -77,7 +75,7 @@ public:
   std::string device() const override;
   int64_t readAhead(size_t kernel) const override;
   size_t launches() const { return resolved.size(); }
-  /// Address of row 0 of a buffer of the table, for tests and numeric debugging.
+  /// Returns the address of row 0 of a buffer of the table, for tests and numeric debugging.
   const void *buffer(size_t index) const { return bufferAddress(index); }
 
   std::unique_ptr<runtime::KernelBench> kernelBench() override;
@@ -96,7 +94,7 @@ private:
   Result<void> bringWeights(uint64_t allowed);
   void resolve();
   void resolveLaunch(const fb::Launch &launch, const fb::Step &step, uint64_t cases);
-  /// The bit of a specialisation, and the bits of all specialisations that a step runs (StepLoop.h).
+  /// Returns the bit of a specialisation, and the bits of all specialisations that a step runs (StepLoop.h).
   uint64_t bitOf(const fb::Section &section, const fb::Case &one) const;
   uint64_t casesOf(fb::Mode mode, const BatchView &batch) const;
   Result<void> run(const BatchView &batch, fb::Mode mode);

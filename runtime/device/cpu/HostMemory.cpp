@@ -17,7 +17,7 @@ namespace ingot::cpu {
 namespace {
 uint64_t roundTo(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// The number in a one-number file; 0 if there is none ("max").
+/// Returns the number in a one-number file; 0 if there is none ("max").
 uint64_t numberIn(const std::string &path) {
   std::ifstream file(path);
   uint64_t value = 0;
@@ -77,10 +77,10 @@ HostMemory::~HostMemory() {
 
 namespace {
 
-/// The minimum of two values, either of which may be 0 for unknown.
+/// Returns the minimum of two values, either of which may be 0 for unknown.
 uint64_t leastKnown(uint64_t a, uint64_t b) { return a && b ? std::min(a, b) : std::max(a, b); }
 
-/// Bytes of a line like "MemAvailable:  123 kB"; 0 if there is none.
+/// Returns the number of bytes that is stated in a line like "MemAvailable: 123 kB"; 0 if there is none.
 uint64_t bytesIn(const char *path, std::string_view key) {
   std::ifstream info(path);
   for (std::string line; std::getline(info, line);)
@@ -99,7 +99,7 @@ constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byte
 constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file",
                                   "active_file"};
 
-/// Bytes that can still be allocated in one cgroup; 0 if it has no limit.
+/// Returns the number of bytes that can still be allocated in one cgroup; 0 if it has no limit.
 uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
   constexpr uint64_t kNoLimit = uint64_t(1) << 62; // how version 1 expresses it
   const uint64_t limit = numberIn(folder + files.limit), used = numberIn(folder + files.used);
@@ -116,7 +116,7 @@ uint64_t leftInGroup(const std::string &folder, const GroupFiles &files) {
   return std::max<uint64_t>(1, std::min(limit, left + std::min(cache, used)));
 }
 
-/// Bytes of address space that can still be mapped under `ulimit -v`; 0 if it is unlimited.
+/// Returns the number of bytes of address space that can still be mapped under `ulimit -v`; 0 if it is unlimited.
 uint64_t leftOfAddresses() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)

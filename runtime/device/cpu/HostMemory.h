@@ -42,13 +42,12 @@ private:
 int lockMemory(std::span<const std::byte> memory);
 uint64_t lockedMemory(); ///< bytes that this process has locked
 
-/// Bytes that can be taken now without swapping: the system's estimate, limited to what the cgroups
-/// and `ulimit -v` leave. 0 if nothing is known.
+/// Returns the number of bytes that can be taken now without swapping: the system's estimate, limited to what the
+/// cgroups and `ulimit -v` leave. 0 if nothing is known.
 uint64_t availableMemory();
 
-/// Bytes that the memory limits of this process's cgroups (version 1 or 2) leave: the minimum over
-/// its own cgroup and all its ancestors. 0 if they have no limit. `root`: prefix of the paths /proc
-/// and /sys.
+/// Returns the number of bytes that the memory limits of this process's cgroups (version 1 or 2) leave: the minimum
+/// over its own cgroup and all its ancestors. 0 if they have no limit. `root`: prefix of the paths /proc and /sys.
 uint64_t leftInTheGroups(const std::string &root = "");
 
 } // namespace ingot::cpu

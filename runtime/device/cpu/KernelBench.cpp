@@ -52,7 +52,7 @@ Result<void> KernelBench::prepare(const BatchView &batch) {
   return prepared;
 }
 
-/// The selected launches that have items. A group ends after a selected launch if it, or any launch
+/// Returns the selected launches that have items. A group ends after a selected launch if it, or any launch
 /// between it and the next selected one, ends a group.
 std::vector<ResolvedLaunch> KernelBench::chosen(const Choice &choice) const {
   std::vector<ResolvedLaunch> list;
@@ -74,8 +74,7 @@ runtime::KernelBench::Launches KernelBench::launches(const Choice &choice) {
   return {chosen(choice).size(), ahead ? "each_line_ahead" : "", false};
 }
 
-/// Fills in routes like those that a step's router computes, for launches that are timed in
-/// isolation.
+/// Fills in routes like the routes that a router computes, for launches that are timed in isolation.
 void KernelBench::spreadRoutes() {
   for (const ResolvedLaunch &launch : executor.resolved) {
     const fb::Kernel &kernel = *executor.plan->kernels()->Get(launch.kernel);

@@ -39,7 +39,7 @@ public:
   ReadAhead(std::vector<uint32_t> kernels, const ReadAhead &known)
       : kernels(std::move(kernels)), chosen(known.chosen) {}
 
-  /// The trial number of a step of `tokens` tokens. Must be called between steps.
+  /// Returns the trial number of a step of `tokens` tokens. Must be called between steps.
   int begin(int64_t tokens);
   /// Prefetch distance in bytes for a launch of a step of `tokens` tokens.
   int64_t bytes(int trial, int64_t tokens, size_t launch) const;
@@ -47,7 +47,7 @@ public:
   /// threads.
   void took(int trial, size_t launch, size_t part, uint64_t nanoseconds);
 
-  /// Whether one-token steps are still trials.
+  /// Returns whether one-token steps are still trials.
   bool tries() const { return !best.empty(); }
   /// Prefetch distance in bytes of a kernel; during trials, kWays.front().
   int64_t bytesOf(uint32_t kernel) const { return chosen[kernel]; }

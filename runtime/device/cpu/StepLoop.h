@@ -125,8 +125,7 @@ private:
   ReadAhead reading;
   std::vector<size_t> groupEnds; ///< one past the last launch of each group
 
-  /// [part][launch]: the claims of one thread's parts share no cache line with those of another
-  /// thread.
+  /// [part][launch]: the claims of different threads share no cache line.
   std::vector<std::unique_ptr<std::atomic<uint64_t>[]>> claims;
   alignas(64) std::atomic<uint32_t> finished{0};
   Gate groupsDone;

@@ -29,7 +29,7 @@ void futexWakeAll(std::atomic<uint32_t> &word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-/// Whether there is no address space for one more stack (`ulimit -v`). A thread that cannot start fails
+/// Returns whether there is no address space for one more stack (`ulimit -v`). A thread that cannot start fails
 /// with EAGAIN in this case as well as when there are too many threads.
 bool stackMissing() {
   size_t bytes = size_t(8) << 20;

@@ -1,8 +1,8 @@
 //===- ThreadPool.h - Threads that are invited to work, and a gate --------===//
 //
 // A step is some hundred launches of a few microseconds, with all threads working on each
-// (StepLoop.h). The pool only wakes the threads: invite() releases those that wait at its gate, and a
-// thread that comes late joins a step in progress.
+// (StepLoop.h). The pool only wakes the threads: invite() releases the threads that wait at its gate, and a thread that
+// comes late joins a step in progress.
 //
 // A waiting thread spins for at most 50 us, which covers the gaps between launches and between the
 // steps of a saturated loop, and then sleeps on a futex, so that an idle session uses no CPU time.
@@ -31,7 +31,7 @@ public:
   void advance();
   /// Returns once value() differs from `old`; writes made before the advance() are then visible.
   void await(uint32_t old);
-  /// Whether advance() was called more than `before` times (the counter may wrap around).
+  /// Returns whether advance() was called more than `before` times (the counter may wrap around).
   bool passed(uint32_t before) const { return int32_t(value() - before) > 0; }
 
 private:

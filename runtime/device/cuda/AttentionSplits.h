@@ -25,7 +25,7 @@ namespace ingot::cuda {
 
 constexpr int64_t kChunkPositions = 256; ///< device/attention.cuh
 
-/// How far the kernels of a program can split the KV of decode tiles.
+/// Describes how far the kernels of a program can split the KV of decode tiles.
 struct AttentionSplitting {
   int64_t shares = 0; ///< splits beyond one per tile, at most kMostSplits; 0: no splitting
   int64_t slots = 0;  ///< KV chunks that the workspace has room for
@@ -34,7 +34,7 @@ struct AttentionSplitting {
   static AttentionSplitting of(const fb::Program &program);
 };
 
-/// Whether tile i is a decode tile: it has one token and is the first tile of its sequence in the
+/// Returns whether tile i is a decode tile: it has one token and is the first tile of its sequence in the
 /// step.
 bool decodes(std::span<const AttentionTile> tiles, size_t i);
 

@@ -21,7 +21,7 @@ ChosenVariants CudaExecutor::variantsOf(const PlannedLaunch &planned,
   return variantsFor(*picked.code->variants()->Get(planned.kernel), shape);
 }
 
-/// The variant's node in a step of that shape, without dependencies.
+/// Returns the variant's node in a step of that shape, without dependencies.
 GraphNode CudaExecutor::nodeOf(const PlannedLaunch &planned, uint32_t variant,
                                const StepShape &shape) const {
   const fb::KernelVariants &variants = *picked.code->variants()->Get(planned.kernel);
@@ -124,7 +124,7 @@ Result<void> CudaExecutor::launchAll(const StepShape &shape, Mode mode) {
 }
 
 /// Clears keys that earlier steps left raised: kernels that compute logits raise the keys of their
-/// rows in every step, but only the launches that find ids reset them.
+/// rows in every step, but only the launches that find tokens reset them.
 Result<void> CudaExecutor::prepareKeys(Mode mode, uint64_t rows) {
   const fb::Output *keys = runtime::outputOf(entry(), fb::OutputRole::Keys);
   if (!keys)
@@ -264,7 +264,7 @@ void CudaExecutor::load(size_t group, const std::byte *from, int32_t page) {
     moveFailed = done.error();
 }
 
-/// Bytes of a routes buffer from its count to its end, if `experts` experts have rows.
+/// Returns the size in bytes of a routes buffer from its count to its end, if `experts` experts have rows.
 static uint64_t segmentBytes(int64_t experts) {
   const RoutesLayout layout{0};
   return uint64_t(layout.segments() - layout.count()) + uint64_t(experts) * sizeof(RouteSegment);

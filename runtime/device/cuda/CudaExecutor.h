@@ -17,10 +17,10 @@
 // of `bytes per unit * limit`, with a buffer at arena + offset * limit; each state has a pool.
 //
 // The last section has specialisations that turn logits into ids: one finds the ids of the largest
-// logits, another samples (BatchView::sampling). If one of them covers all rows of a step, only ids
-// are copied back. The ids also stay on the device for the next step, which is queued before the host
+// logits, another samples (BatchView::sampling). If one of them covers all rows of a step, only tokens
+// are copied back. The tokens also stay on the device for the next step, which is queued before the host
 // has seen them. Two steps may be in flight, each with its own page-locked memory for its batch and
-// its ids. If the device cannot sample a row, the caller runs a step for logits and samples on the
+// its tokens. If the device cannot sample a row, the caller runs a step for logits and samples on the
 // host.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -88,7 +88,7 @@ public:
   const runtime::Trace *trace() const override { return tracing.get(); }
 
   size_t graphs() const { return graphOfBucket.size(); } ///< graphs built so far
-  /// Address of row 0 of a buffer of the program, for tests and numeric debugging.
+  /// Returns the address of row 0 of a buffer of the program, for tests and numeric debugging.
   Address buffer(size_t index) const { return bufferAddress(index); }
 
 private:
@@ -130,7 +130,7 @@ private:
   Result<void> resolve();
   Result<void> resolveLaunch(const fb::Launch &launch, const fb::Step &step);
   const fb::Entry &entry() const { return runtime::generateEntry(*picked.program); }
-  /// The buffer of an output that the entry point has.
+  /// Returns the buffer of an output that the entry point has.
   size_t bufferOf(fb::OutputRole role) const { return runtime::outputOf(entry(), role)->buffer(); }
   Result<void *> tensorMapOf(const fb::TensorMap &map, const fb::Launch &launch);
   Address bufferAddress(size_t index) const;
@@ -149,7 +149,7 @@ private:
 
   Result<void> prepareKeys(Mode mode, uint64_t rows);
   Result<void> queueStep(const BatchView &batch, Mode mode, std::byte *image);
-  /// The launches selected by `choice`, of a step with that shape.
+  /// Returns the launches selected by `choice`, of a step with that shape.
   std::vector<GraphNode> nodesOf(const StepShape &shape, Mode mode,
                                  const runtime::KernelBench::Choice &choice = {}) const;
   Result<Graph> graphFor(uint64_t bucket, Mode mode);
@@ -158,7 +158,8 @@ private:
   Result<void> copySegments(size_t launch, int64_t tokens);
 
   std::shared_ptr<runtime::EngineFile> file;
-  std::unique_ptr<Driver> driver; ///< declared before the members whose memory it releases
+  std::unique_ptr<Driver>
+      driver; ///< declared before the members that hold memory which it releases
   GpuOptions gpu;
   PickedCode picked{};
   runtime::MemoryPlan memoryPlan;
@@ -166,7 +167,7 @@ private:
   std::map<uint32_t, DeviceMemory> segments; ///< weights, by segment of the file
   DeviceMemory seeded;                       ///< weights generated from the seed
   DeviceMemory fixedArena, tokenArena, rowArena, kv, slots, batchMemory;
-  /// A step in flight whose ids are requested.
+  /// A step in flight for which token ids are requested.
   struct Flight {
     PinnedMemory batch, ids;
     Event done;
@@ -187,8 +188,8 @@ private:
   std::vector<Address> operands;                  ///< of all launches, consecutively
   std::vector<std::vector<void *>> arguments;     ///< pointers to the operands, as drivers expect
                                                   ///< them
-  /// The tensor maps, which launches share, keyed by all fields of TensorRows. (The address alone would
-  /// not do: buffers whose lifetimes do not overlap share an address, and may differ in width.)
+  /// The tensor maps, which launches share. The key has all fields of TensorRows. The address alone is not enough,
+  /// because buffers with disjoint lifetimes share an address and may differ in width.
   std::map<std::array<uint64_t, 7>, TensorMap> tensorMaps;
   std::vector<PlannedLaunch> launches; ///< of all specialisations of the steps' sections
   std::vector<PlannedCase> cases;      ///< consecutive
@@ -203,8 +204,7 @@ private:
   int64_t tracedTokens = 0;  ///< of the step in flight
   std::vector<Event> events; ///< one before each launch, and one at the end
   std::vector<bool> launched;
-  /// A launch that groups routes: a trace counts its routes before those of another layer overwrite
-  /// them.
+  /// A launch that groups routes. A trace counts its routes before another layer overwrites them.
   struct WatchedRoutes {
     Event grouped; ///< recorded before the copy, so that no launch is charged for the copy's time
     PinnedMemory segments;

@@ -50,7 +50,7 @@ struct DeviceInfo {
   uint32_t sharedPerBlock = 0; ///< maximum dynamic shared memory of a block, after opt-in
 };
 
-/// Number of bytes that executors leave free on a GPU with that much memory. Code (loaded when a
+/// Returns the number of bytes that executors leave free on a GPU with that much memory. Code (loaded when a
 /// kernel first runs), graphs and the driver's heaps are allocated later, when a failure can no
 /// longer be reported as a refusal.
 inline uint64_t reservedOf(uint64_t totalMemory) {
@@ -96,7 +96,7 @@ public:
   virtual ~Driver() = default;
 
   virtual const DeviceInfo &device() const = 0;
-  /// Bytes that can be allocated now.
+  /// Returns the number of bytes that can be allocated now.
   virtual Result<uint64_t> freeMemory() = 0;
 
   /// Allocates device memory, 256-byte aligned. E0716; `what` names the memory in the message.
@@ -131,7 +131,7 @@ public:
   virtual Result<Event> createEvent(bool timed = true) = 0;
   /// Waits for all work that was queued before the event was recorded.
   virtual Result<void> wait(Event event) = 0;
-  /// Seconds between two timed events, both completed.
+  /// Returns the seconds between two timed events, both completed.
   virtual Result<double> secondsBetween(Event begin, Event end) = 0;
 
   /// Builds a graph of the nodes on the device, ready to be launched.
@@ -151,7 +151,7 @@ inline Error tensorMapError(const TensorRows &rows, std::string why) {
           "compile with --batch-invariant, which uses no tensor maps, and please report this"};
 }
 
-/// Whether the edge from `from` to `to` can be programmatic: both kernels support it, and `to`
+/// Returns whether the edge from `from` to `to` can be programmatic: both kernels support it, and `to`
 /// waits for no other node, so its own wait covers everything before it.
 inline bool overlaps(const GraphNode &from, const GraphNode &to) {
   return from.launch.overlap && to.launch.overlap && to.after.size() == 1;

@@ -126,8 +126,8 @@ Result<void> KernelBench::take(const Choice &choice) {
   return {};
 }
 
-/// Writes routes like those that a step's router might compute, for launches that are timed in isolation. Other
-/// data may have overwritten the routes of the last step, and need not be valid indices.
+/// Writes routes like the routes that a router might compute, for launches that are timed in isolation. Other data may
+/// have overwritten the routes of the last step, and need not be valid indices.
 Result<void> KernelBench::spreadRoutes() {
   for (const CudaExecutor::PlannedLaunch &planned : executor.launches) {
     const fb::Kernel &kernel = *executor.picked.program->kernels()->Get(planned.kernel);

@@ -46,8 +46,8 @@ Result<LibcudaApi> openLibrary(const std::string &name) {
   return api;
 }
 
-/// The number of the driver object that last made its context current on this thread. An address or a
-/// context handle would not do, since a new driver may have the same as a destroyed one.
+/// The serial number of the driver object that last made its context current on this thread. An address or a context
+/// handle does not suffice, since a new driver object may have the same address or handle as a destroyed one.
 thread_local uint64_t boundHere = 0;
 std::atomic<uint64_t> driversMade = 0;
 

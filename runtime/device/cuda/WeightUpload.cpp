@@ -31,7 +31,7 @@ struct Fillers {
   std::array<bool, kPieces> isFull = {};
   bool over = false;
 
-  /// The next turn to fill; nullopt when the upload is over.
+  /// Returns the next turn to fill; nullopt when the upload is over.
   std::optional<size_t> take() {
     std::unique_lock lock(mutex);
     more.wait(lock, [&] { return over || taken < allowed; });

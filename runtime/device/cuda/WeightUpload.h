@@ -33,8 +33,8 @@ public:
   /// fill pieces, at most 4.
   Result<void> send(std::span<const Part> parts, int threads);
 
-  /// For data that is produced piece by piece: next() waits for the last copy of the next piece and
-  /// returns its memory; after the caller has filled it, sendNext() queues its copy to `to`.
+  /// Uploads data that is produced piece by piece: next() waits for the last copy of the next piece and returns its
+  /// memory; after the caller has filled it, sendNext() queues its copy to `to`.
   Result<std::span<std::byte>> next();
   Result<void> sendNext(uint64_t bytes, Address to);
 

@@ -148,8 +148,8 @@ struct Config {
   uint64_t swapMemory = 0;      ///< host bytes for KV of preempted requests; 0: recompute it
   bool prefixCache = true;      ///< requests reuse the KV of others with the same prefix
   bool fair = false;            ///< of equal priorities, the share that was served least goes first
-  double targetTtftMs = 0;      ///< target for the time to the first id; 0: none
-  double targetItlMs = 0;       ///< target for the time between ids during prefill; 0: none
+  double targetTtftMs = 0;      ///< target for the time to the first token; 0: none
+  double targetItlMs = 0;       ///< target for the time between tokens during prefill; 0: none
   int64_t queueRequests = 256;  ///< requests that may wait, in addition to maxSeqs
   int64_t queueTokens = 1'000'000; ///< prompt tokens that may wait
   int32_t threads = 0;             ///< 0: one for each processor that this process may use
@@ -160,16 +160,17 @@ struct Config {
   double stepLimit = 0; ///< seconds after which a step, hooks included, fails (E0725); 0: none
 };
 
-/// How ids are drawn. An unset field means the engine's default.
+/// Describes how tokens are sampled. An unset field means the engine's default.
 struct Sampling {
   std::optional<float> temperature; ///< 0: greedy
   std::optional<int32_t> topK;      ///< 0: all
   std::optional<float> topP, minP, repetitionPenalty, presencePenalty, frequencyPenalty;
   float typicalP = 1;
   int32_t noRepeatNgram = 0; ///< no n-gram of this length occurs twice; 0: off
-  uint64_t seed = 0;         ///< the same seed draws the same ids
+  uint64_t seed = 0;         ///< the same seed samples the same tokens
   std::vector<std::pair<int32_t, float>> logitBias;
-  std::optional<int32_t> penaltyWindow; ///< penalties consider this many of the last ids; -1: all
+  std::optional<int32_t>
+      penaltyWindow; ///< penalties consider this many of the last tokens; -1: all
 };
 
 enum class Grammar : int32_t {
@@ -204,9 +205,8 @@ struct Beams {
   StopBeams stop = StopBeams::WhenWorse;
 };
 
-/// Contrastive search: one answer whose tokens differ from those before them. Each step picks,
-/// among the topK likeliest ids, the one with the largest (1 - alpha) * probability - alpha *
-/// similarity of hidden states.
+/// Contrastive search: one answer in which tokens differ from earlier tokens. Each step picks, among the topK likeliest
+/// tokens, the one with the largest (1 - alpha) * probability - alpha * similarity of hidden states.
 struct Contrastive {
   float alpha = 0.6f; ///< above 0, at most 1
   int32_t topK = 4;   ///< 2 to 8
@@ -225,7 +225,7 @@ struct Output {
   int32_t choice = 0;
   Finish finish = Finish::None; ///< not None in the last output of this choice
   bool last = false;            ///< the last output of the request
-  std::vector<int32_t> ids;     ///< new ids, without a stop id
+  std::vector<int32_t> ids;     ///< new tokens, without a stop token
   std::string text;
   std::vector<std::vector<Logprob>> logprobs; ///< per id: the chosen one, then the likeliest
   std::string stopString;                     ///< the stop string that ended the choice, or ""
@@ -234,26 +234,26 @@ struct Output {
   std::optional<v1::Error> error; ///< null without Finish::Error
 };
 
-/// A row of logits, before an id is drawn from it.
+/// A row of logits, before a token is sampled from it.
 struct LogitsRow {
   RequestId request;
   int32_t choice;
-  std::span<const int32_t> ids; ///< new ids so far
-  std::span<float> logits;      ///< [vocab]; may be edited before the draw
+  std::span<const int32_t> ids; ///< new tokens so far
+  std::span<float> logits;      ///< [vocab]; may be edited before sampling
 };
 
-/// A request. Its prompt is exactly one of ids, text and messages.
+/// A request. Its prompt is exactly one of token ids, text and messages.
 struct Request {
   std::vector<int32_t> promptIds; ///< used unchanged
   std::string prompt;             ///< special tokens are recognised; BOS is added if required
   std::string messages;           ///< JSON array of {"role","content"}, for the chat template
   std::string templateVariables;  ///< JSON object of other variables ("tools", …)
   bool trustContent = false;      ///< control tokens in messages and variables are not made text
-  int64_t maxTokens = -1;         ///< maximum new ids; -1: as many as the context allows
+  int64_t maxTokens = -1;         ///< maximum new tokens; -1: as many as the context allows
   int64_t minTokens = 0;
   std::vector<int32_t> stopIds;
   std::vector<std::string> stopStrings;
-  std::vector<std::vector<int32_t>> badWords; ///< id sequences that the answer must not contain
+  std::vector<std::vector<int32_t>> badWords; ///< token sequences that the answer must not contain
   bool ignoreEos = false, showSpecial = false;
   Sampling sampling;
   /// A search instead of sampling; at most one of the two may be set. It uses only logitBias of
@@ -261,7 +261,7 @@ struct Request {
   std::optional<Beams> beams;
   std::optional<Contrastive> contrastive;
   int32_t choices = 1;
-  int32_t logprobs = -1; ///< -1: none; 0: the chosen id's; k: also the k likeliest ids'
+  int32_t logprobs = -1; ///< -1: none; 0: the chosen token's; k: also the k likeliest tokens'
   bool streaming = false;
   int32_t priority = 0;    ///< a lower number runs first and may preempt higher ones
   int64_t share = 0;       ///< the share that the request is charged to (Config::fair)
@@ -272,7 +272,7 @@ struct Request {
   /// Receives the outputs, which then cannot be awaited. Runs on a thread of the executor, one call at
   /// a time.
   std::function<void(const Output &)> onOutput;
-  /// Called on the engine's thread before each id is drawn. All requests wait until it returns.
+  /// Called on the engine's thread before each token is sampled. All requests wait until it returns.
   std::function<void(const LogitsRow &)> onLogits;
 };
 
@@ -552,7 +552,7 @@ public:
       return ingot_decode(handle.get(), ids.data(), ids.size(), showSpecial, out, size, error);
     });
   }
-  /// Returns the bytes of one id. They live as long as the executor.
+  /// Returns the bytes of one token. They live as long as the executor.
   Result<std::string_view> tokenBytes(int32_t id) const {
     const char *bytes = nullptr;
     size_t size = 0;
@@ -582,7 +582,7 @@ private:
   struct Close {
     void operator()(ingot_executor *executor) const { ingot_executor_close(executor); }
   };
-  /// The hooks of requests whose outputs are awaited.
+  /// The hooks of requests that still await outputs.
   struct Kept {
     std::mutex mutex;
     std::unordered_map<RequestId, std::shared_ptr<detail::Hooks>> hooks;

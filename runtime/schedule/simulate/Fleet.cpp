@@ -106,7 +106,7 @@ private:
 
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   uint64_t pushed = 0;
-  std::vector<int32_t> prompt; ///< ids of the request that is being sent
+  std::vector<int32_t> prompt; ///< tokens of the request that is being sent
   double now = 0;
   size_t next = 0;   ///< index of the next request that follows no other
   size_t toCome = 0; ///< number of unfinished requests
@@ -223,7 +223,7 @@ void Fleet::stepEnd(size_t index) {
   wake(index);
 }
 
-/// Called when the replica has answered the request. Router and client notice when the last id reaches them.
+/// Called when the replica has answered the request. Router and client notice when the last token reaches them.
 void Fleet::ended(size_t request, size_t at) {
   sums.router += setup.routerToken * double(requests[request].outputTokens);
   if (const double way = setup.network + setup.routerToken; way > 0)

@@ -13,7 +13,7 @@
 //                                              |
 //                                              +--fails--> Down --restartSeconds--> Up, empty
 //
-// When a replica fails, those of its requests that have no output yet are sent again. The others end in an error.
+// When a replica fails, its requests that have no output yet are sent again. Its other requests end in an error.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -27,9 +27,9 @@ struct ReplicaFailure {
   double at = 0; ///< seconds
 };
 
-/// How the number of replicas follows the load. Every second, the wanted number is set so that each replica has
-/// `target` unfinished requests. Scaling up is immediate. Scaling down happens when fewer would have sufficed for
-/// `downSeconds`.
+/// Describes how the number of replicas follows the load. Every second, the wanted number is set so that each replica
+/// has `target` unfinished requests. Scaling up is immediate. Scaling down happens when fewer replicas would have
+/// sufficed for `downSeconds`.
 struct FleetScaling {
   int64_t least = 1; ///< minimum number of replicas, also at the start
   double target = 0; ///< 0: all replicas run all the time
@@ -42,7 +42,7 @@ struct FleetSetup {
   RouterOptions router;
   double network = 0;       ///< seconds between router and replica, one way
   double routerRequest = 0; ///< seconds of router work per request before it is sent
-  double routerToken = 0;   ///< seconds of router work per id
+  double routerToken = 0;   ///< seconds of router work per token
   std::vector<ReplicaFailure> failures;
   double restartSeconds = 10;
   FleetScaling scaling;

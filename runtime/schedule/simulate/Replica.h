@@ -30,7 +30,7 @@ struct SimulationSetup {
   uint64_t swapBytes = 0;
   bool closed = false;  ///< each user's next request arrives when the previous one is answered
   double ttftLimit = 0; ///< seconds; goodput counts requests within both limits; 0: no limit
-  double itlLimit = 0;  ///< limit on a request's mean time between ids
+  double itlLimit = 0;  ///< limit on a request's mean time between tokens
 };
 
 /// Integrals over time, from which means are computed.
@@ -44,7 +44,7 @@ struct PoolTime {
 
 class SimulatedReplica {
 public:
-  /// The arguments must outlive this object. `delay`: seconds that an id takes to reach its client.
+  /// The arguments must outlive this object. `delay`: seconds that a token takes to reach its client.
   SimulatedReplica(const std::vector<SimulatedRequest> &requests, const SimulationSetup &setup,
                    Tally &tally, double delay = 0);
 

@@ -71,8 +71,8 @@ void Router::hashBlocks(std::span<const int32_t> prompt) {
   }
 }
 
-/// Returns the replica with the longest match among those with a load of at most `most`; -1 if none has the first
-/// block.
+/// Returns the replica with the longest match among the replicas with a load of at most `most`; -1 if none of them has
+/// the first block.
 int64_t Router::longestMatch(double most) const {
   int64_t best = -1;
   size_t matched = 0;

@@ -1,8 +1,8 @@
 //===- Router.h - Chooses the replica for a request ------------------------===//
 //
-// Implements the policies of routers in front of replicas, with the information that such a router has: the
-// requests that it has sent to each replica, those that have ended, and the beginnings of prompts. Page names are
-// private to each process, so the router stores prefixes by hashes of its own:
+// Implements the policies of routers in front of replicas. A router knows only which requests it has sent to each
+// replica, which of them have ended, and the beginnings of prompts. Page names are private to each process, so the
+// router identifies prefixes by hashes of its own:
 //
 //   prompt  [ 16 ids | 16 ids | 16 ids | rest ]     the hash of a block covers all blocks before
 //              h0       h1       h2                 it

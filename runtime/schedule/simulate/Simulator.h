@@ -3,7 +3,7 @@
 //   requests --> [ Scheduler + SequenceMemory ] --batch--> clock += cost of the batch --> ids, times
 //                 the real ones                    (StepCostTable: nothing is computed)
 //
-// Ids are generated and time is simulated. Everything else is the code of a real service. Policies can thus be
+// Tokens are generated and time is simulated. Everything else is the code of a real service. Policies can thus be
 // compared in seconds instead of hours, and two runs with one seed give the same figures. Fleet.h runs many
 // replicas behind a router.
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Returns percentiles by selection instead of sorting, because there is a time for nearly every id.
+/// Returns percentiles by selection instead of sorting, because there is a time for nearly every token.
 Percentiles percentilesOf(std::vector<double> values) {
   if (values.empty())
     return {};

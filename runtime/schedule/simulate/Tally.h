@@ -18,16 +18,16 @@ struct Percentiles {
 };
 
 struct SimulationResult {
-  int64_t requests = 0, outputTokens = 0; ///< answered requests, and their ids
+  int64_t requests = 0, outputTokens = 0; ///< answered requests, and their tokens
   double seconds = 0;
   double requestsPerSecond = 0, tokensPerSecond = 0;
-  int64_t good = 0;                ///< requests within the limits
-  double goodput = 0;              ///< requests within the limits per second
-  Percentiles ttft, itl;           ///< seconds; ITL over all pairs of ids
-  Percentiles tpot, e2e;           ///< of each request: mean time between ids, arrival to last id
+  int64_t good = 0;      ///< requests within the limits
+  double goodput = 0;    ///< requests within the limits per second
+  Percentiles ttft, itl; ///< seconds; ITL over all pairs of tokens
+  Percentiles tpot, e2e; ///< of each request: mean time between tokens, arrival to last token
   Percentiles shortTtft, longTtft; ///< by request class (SimulatedRequest::isLong)
   double longestWait = 0;          ///< seconds from arrival to the first step
-  /// Jain's index over the service that users received (prompt tokens plus twice the ids) until the last arrival
+  /// Jain's index over the service that users received (prompt tokens plus twice the new tokens) until the last arrival
   /// or, in a closed loop, until the first user has no requests left. 1: all users received the same.
   double fairness = 1;
   double waste = 0;   ///< empty positions in held pages / all positions in them; mean over time

@@ -12,8 +12,8 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Random numbers. The distributions of standard libraries differ between implementations, so only their generator
-/// is used.
+/// Generates random numbers. The distributions of the standard library differ between implementations, so only its
+/// generator is used.
 class Random {
 public:
   explicit Random(uint64_t seed) : bits(seed) {}
@@ -49,7 +49,7 @@ private:
   std::mt19937_64 bits;
 };
 
-/// Draws one of `count` items, the k-th with a probability proportional to k^-exponent.
+/// Samples one of `count` items. The k-th item has a probability proportional to k^-exponent.
 class Zipf {
 public:
   Zipf(int64_t count, double exponent) {

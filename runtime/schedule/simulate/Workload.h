@@ -36,7 +36,7 @@ struct SimulatedRequest {
 /// Writes the ids of a request's prompt. Any two prompts differ after their shared prefix.
 void promptOf(const std::vector<SimulatedRequest> &requests, size_t index,
               std::vector<int32_t> &ids);
-/// Returns the id at index `number` of the answer, counted from 1.
+/// Returns the token at index `number` of the answer, counted from 1.
 inline int32_t answerId(size_t index, int64_t number) {
   return int32_t(2'000'000 + index * 17 + size_t(number));
 }

@@ -12,7 +12,7 @@ namespace ingot::api {
 
 using runtime::JsonText;
 
-/// The choices of one prompt, numbered after those of the prompts before it.
+/// The choices of one prompt. Their indices follow the indices of the choices of earlier prompts.
 class AnswerStream::PromptJob final : public service::Job {
 public:
   PromptJob(std::shared_ptr<AnswerStream> stream, int32_t firstChoice)

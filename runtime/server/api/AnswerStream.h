@@ -37,19 +37,19 @@ struct ChoiceTimes {
   std::string progressJson() const;
 };
 
-/// What ended an answer: a stop string, a stop id of the request or of the engine, or none of
+/// Describes what ended an answer: a stop string, a stop token of the request or of the engine, or none of
 /// these.
 struct StopCause {
   std::string text;
   int32_t id = -1;
-  bool ownId = false; ///< the id is in the request's stop_token_ids
+  bool ownId = false; ///< the token is in the request's stop_token_ids
 };
 
 class AnswerStream : public std::enable_shared_from_this<AnswerStream> {
 public:
   virtual ~AnswerStream() = default;
 
-  /// Validates the request with each prompt (a list of ids) and queues a job for each prompt, with
+  /// Validates the request with each prompt (a list of token ids) and queues a job for each prompt, with
   /// the choices and settings of the generation. `first` is the reservation that was made before the
   /// request was read. Returns an error if a prompt is not valid or the first job cannot be queued.
   /// A later failure aborts the stream. May be called from any thread, but only the server's thread
@@ -128,7 +128,7 @@ private:
   bool begun = false, broken = false;
 };
 
-/// Writes members of a choice: vLLM's "stop_reason" (which omits the engine's own stop ids) and
+/// Writes members of a choice: vLLM's "stop_reason" (which omits the engine's own stop tokens) and
 /// SGLang's "matched_stop".
 void stopJson(runtime::JsonText &json, const StopCause &stop);
 

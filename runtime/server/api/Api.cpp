@@ -17,7 +17,7 @@ namespace {
 
 using runtime::JsonText;
 
-/// The version of Ollama whose routes are implemented.
+/// The routes are implemented as in this version of Ollama.
 constexpr std::string_view kOllamaVersion = "0.14.0";
 
 /// At most this many requests without a place in the queue may be waiting for a reader or being

@@ -32,7 +32,7 @@ public:
   /// too.
   Api(std::shared_ptr<service::ModelRegistry> models, ApiOptions options, Post post);
 
-  /// The handler that http::Server calls.
+  /// Handles a request. http::Server calls this function.
   void handle(http::HttpRequest request, std::shared_ptr<http::Responder> responder);
   /// Reports a request that the transport refused to the observers. Runs on the server's thread.
   void refused(const http::RefusedRequest &request) const;

@@ -23,7 +23,7 @@ struct ApiError {
   std::string param;      ///< path of the faulty field: "messages[2].content"; or ""
   std::string code;       ///< "E0505", "unsupported_field"; or ""
   int64_t retryAfter = 0; ///< seconds for Retry-After, with 429 and 503; 0: not sent
-  /// Set for E0505 and E0506, whose text depends on the API.
+  /// Set for E0505 and E0506, because their text depends on the API.
   std::optional<Overflow> overflow = std::nullopt;
 
   /// Returns OpenAI's type for the status: "invalid_request_error", "rate_limit_error", …

@@ -364,7 +364,7 @@ std::optional<ApiError> submitChat(Call &call, ChatPrompt prompt,
   return error;
 }
 
-/// Sets up a generation as a chat, whose stop strings apply to its content only.
+/// Sets up a generation as a chat. The stop strings then apply to the content only.
 static Generation asChat(Generation generation, text::ChatReading reading) {
   if (generation.reasoning == Generation::Reasoning::InContent) {
     reading.format.reasoning.clear();

@@ -48,7 +48,7 @@ Result<std::shared_ptr<const text::ChatTemplate>> templateOf(const service::Serv
 /// Renders the prompt as text. E0521 if the model has no chat template.
 Result<std::string> renderChat(const service::ServedModel &model, const ChatInput &input);
 /// Renders and encodes the prompt. Control tokens in messages are text unless the server trusts
-/// them. `toFit`: fails with E0505 if there are more ids than the context holds. Encoding then stops
+/// them. `toFit`: fails with E0505 if there are more tokens than the context holds. Encoding then stops
 /// early (Session::encodeToFit).
 Result<text::ChatTemplate::Encoded> encodeChat(const service::ServedModel &model,
                                                const ChatInput &input, bool toFit);
@@ -61,7 +61,7 @@ struct ChatPrompt {
 /// Renders and encodes a chat, and sets the fields of the generation that tools and reasoning
 /// require.
 Outcome<ChatPrompt> prepareChat(Generation &generation, const ChatInput &input);
-/// Answers {"input_tokens": n}, the number of ids in a chat's prompt. `field`: the field named in
+/// Answers {"input_tokens": n}, the number of tokens in a chat's prompt. `field`: the field named in
 /// errors.
 std::optional<ApiError> countPrompt(Call &call, const ChatInput &input, const char *field);
 /// Submits the stream to the engine. `field`: the field named in errors about the prompt's length.
@@ -89,7 +89,7 @@ private:
   /// Removes or merges reasoning in the pieces if reasoning is hidden or sent in one piece.
   void settleReasoning(int32_t choice, std::vector<text::OutputPiece> &pieces, bool last);
 
-  /// State of a choice whose reasoning is hidden.
+  /// State of a choice that hides its reasoning.
   struct Shown {
     std::vector<service::Output> silent; ///< outputs without pieces since the last one with pieces
     bool reasoned = false;               ///< the last output with pieces ended in reasoning

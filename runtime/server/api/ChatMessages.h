@@ -41,8 +41,8 @@ std::string callArguments(std::string_view text);
 /// Returns whether a tool is a function. Tools of other types run on their API provider's side and
 /// are left out (Fields::leaveOut).
 bool isFunctionTool(const Fields &tool);
-/// Refuses a tool_choice whose type is not in `known`: it would choose a tool that was left out.
-/// Returns true if it refuses.
+/// Refuses a tool_choice with a type that is not in `known`, because it would choose a tool that was left out. Returns
+/// true if it refuses.
 bool choosesLeftOut(const Fields &choice, std::initializer_list<std::string_view> known);
 /// Returns an object as JSON, without its null and empty members.
 std::string withoutEmpty(const Fields &object);
@@ -50,7 +50,7 @@ std::string withoutEmpty(const Fields &object);
 struct Tools {
   std::string json;                ///< an array in OpenAI's shape, or ""
   std::vector<std::string> names;  ///< names of tools that may be called
-  std::vector<std::string> strict; ///< tools whose arguments must always match their schema
+  std::vector<std::string> strict; ///< tools with arguments that must always match the schema
   enum class Choice { None, Auto, Required } choice = Choice::None;
   std::string forced;  ///< name of the tool that must be called; or ""
   std::string allowed; ///< same as `json`, but only with tools that may be called; "": all may be

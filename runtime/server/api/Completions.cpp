@@ -17,7 +17,7 @@ using runtime::JsonText;
 
 class CompletionStream final : public AnswerStream {
 public:
-  /// `prompts`: the ids of the prompts, if the answer needs them.
+  /// `prompts`: the token ids of the prompts, if the answer needs them.
   CompletionStream(Generation generation, std::shared_ptr<http::Responder> responder,
                    std::vector<std::string> echoes, std::vector<std::vector<int32_t>> prompts,
                    bool promptLogprobs, bool promptsOfIds)
@@ -36,7 +36,7 @@ private:
     std::vector<int32_t> ids;
     std::string finish, scores; ///< scores: prompt_logprobs
     StopCause stop;
-    bool promptReported = false; ///< the prompt's ids have been sent in an event of the stream
+    bool promptReported = false; ///< the prompt's tokens have been sent in an event of the stream
   };
 
   Choice &of(int32_t index) {
@@ -272,7 +272,8 @@ private:
   std::vector<std::string> echoes; ///< texts of the prompts, if requested
   std::vector<std::vector<int32_t>> prompts;
   bool promptLogprobs;
-  bool promptsOfIds; ///< the request gave ids, so echoes are their text without control tokens
+  bool
+      promptsOfIds; ///< the request gave token ids, so echoes are their text without control tokens
   std::vector<Choice> answers;
 };
 
@@ -299,8 +300,8 @@ std::optional<ApiError> completions(Call &call) {
       body.fail("echo", "cannot be used with logprobs in a search");
     generation.request.promptLogprobs =
         std::max(generation.request.promptLogprobs, generation.request.sampling.topLogprobs);
-    // Clients that sum the log-probabilities of a text drop the last token. Report the stop id, so
-    // that they drop that id and not a token of the text.
+    // Clients that sum the log-probabilities of a text drop the last token. Report the stop token, so
+    // that they drop that token and not a token of the text.
     generation.request.reportStop = true;
   }
   const bool special = body.boolean("add_special_tokens").value_or(true);

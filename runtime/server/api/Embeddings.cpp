@@ -1,8 +1,8 @@
 //===- Embeddings.cpp - /v1/embeddings --------------------------------------===//
 //
 // An embedding is the model's hidden state after its last norm, scaled to length 1. "pooling"
-// chooses the state: "last" is that of the last token, for which decoder embedding models are
-// trained, and "mean" is the mean over all tokens.
+// chooses the state: "last" is the state of the last token, for which decoder embedding models are trained, and "mean"
+// is the mean of the states of all tokens.
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/AnswerStream.h"
 #include "runtime/server/api/Prompts.h"

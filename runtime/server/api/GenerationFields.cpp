@@ -20,7 +20,7 @@ ApiError promptError(const Error &error, std::string param, const Generation &ge
     return out;
   const bool answers = generation.request.pooling == runtime::Pooling::None;
   const int64_t answer = answers ? std::max<int64_t>(generation.request.maxTokens, 0) : 0;
-  // A prompt id takes one position, and the last new id takes none.
+  // A prompt token takes one position, and the last new token takes none.
   out.overflow = Overflow{promptIds, answer, generation.model->session().mostNewIds(1)};
   return out;
 }
@@ -76,7 +76,7 @@ void refuseUnsupported(const Fields &body, std::string_view name, std::string_vi
   body.fail(name, std::string(why));
 }
 
-/// Adds the bias of an id, or of each id of a text. `at` is the entry's path inside the field.
+/// Adds the bias of a token, or of each token of a text. `at` is the entry's path inside the field.
 static void addBias(const Fields &body, const std::string &at, dom::element key, dom::element value,
                     Generation &out) {
   const int64_t vocab = out.model->session().vocab();
@@ -109,8 +109,8 @@ static void addBias(const Fields &body, const std::string &at, dom::element key,
     out.request.sampling.logitBias.emplace_back(one, float(amount));
 }
 
-/// Reads the biases from OpenAI's object with ids as keys, or from llama.cpp's list of pairs. In both,
-/// a text stands for its ids.
+/// Reads the biases from OpenAI's object with token ids as keys, or from llama.cpp's list of pairs. In both, a text
+/// stands for its tokens.
 static void readBias(const Fields &body, Generation &out) {
   auto found = body.element("logit_bias");
   if (dom::array list; found && !found->get(list)) {
@@ -157,7 +157,7 @@ static void readIdRules(const Fields &body, Generation &out) {
     const size_t begin = word.find_first_not_of(' ');
     if (begin == std::string::npos)
       return body.fail("bad_words", "has a word without a letter");
-    // The ids of a word differ between the beginning and the inside of a text. A word without ids
+    // The tokens of a word differ between the beginning and the inside of a text. A word without tokens
     // cannot be generated, so no rule has to forbid it.
     for (const char *before : {"", " "}) {
       auto ids = tokenizer->encode(before + word.substr(begin), /*parseSpecial=*/false);
@@ -307,7 +307,7 @@ void readGeneration(const Fields &body, Generation &out,
   set(out.timingsPerToken, body.boolean("timings_per_token"));
   out.request.reportProgress = body.boolean("return_progress").value_or(false) && out.stream;
   if (out.returnIds)
-    out.request.reportStop = true; // as in vLLM, the returned ids include the stop id
+    out.request.reportStop = true; // as in vLLM, the returned tokens include the stop token
   if (auto kept = body.integer("truncate_prompt_tokens", -1, 1 << 30)) {
     if (*kept == 0)
       body.fail("truncate_prompt_tokens", "must not be 0, which would remove the whole prompt");

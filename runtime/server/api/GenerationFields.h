@@ -19,7 +19,7 @@ namespace ingot::api {
 constexpr size_t kMostStops = 64, // editors send all marks of their templates as stops
     kMostStopBytes = 256, kMostBias = 1024, kMostBadWords = 1024;
 
-/// A request whose fields are read and checked, without its prompts.
+/// A request, without its prompts, after its fields were read and checked.
 struct Generation {
   std::shared_ptr<service::ServedModel> model;
   runtime::RequestSettings request;
@@ -27,10 +27,10 @@ struct Generation {
   bool stream = false;
   bool includeUsage = false;    ///< stream_options.include_usage
   bool continuousUsage = false; ///< usage in every chunk
-  bool returnIds = false;       ///< return_token_ids: ids of prompt and answer
+  bool returnIds = false;       ///< return_token_ids: token ids of prompt and answer
   bool llamaCpp = false;        ///< the path is llama.cpp's, with its formats and n_probs
   bool timingsPerToken = false; ///< llama.cpp's field: every event of a stream has timings
-  int64_t keepPrompt = -1;      ///< number of ids to keep, from the end of the prompt; -1: all
+  int64_t keepPrompt = -1;      ///< number of tokens to keep, from the end of the prompt; -1: all
   /// Where a chat's reasoning goes: into a field of its own (Apart), into that field as one piece even
   /// in a stream (InOnePiece), into the content with its marks (InContent), or nowhere (Hidden).
   enum class Reasoning : uint8_t { Apart, InOnePiece, InContent, Hidden };
@@ -40,7 +40,7 @@ struct Generation {
   std::shared_ptr<observe::RequestRecord> record; ///< filled in during the request; null: not kept
 };
 
-/// Converts an error about a prompt of `promptIds` ids, or about a prompt's text. If the prompt
+/// Converts an error about a prompt of `promptIds` tokens, or about a prompt's text. If the prompt
 /// does not fit, the error has ApiError::overflow. Its token count covers at most
 /// kMostCountedAgain bytes of a long text.
 ApiError promptError(const Error &error, std::string param, const Generation &generation,
@@ -62,16 +62,16 @@ std::optional<std::shared_ptr<service::ServedModel>> readModel(const Fields &bod
 void readGeneration(const Fields &body, Generation &out,
                     std::initializer_list<std::string_view> maxTokens);
 
-/// Reads "prompt_logprobs", for routes whose answers contain them (promptLogprobsJson).
+/// Reads "prompt_logprobs", for routes that return them in answers (promptLogprobsJson).
 void readPromptLogprobs(const Fields &body, Generation &out);
 /// Returns vLLM's list of prompt_logprobs: null, then {"ID":{"logprob","rank","decoded_token"}} per
-/// id.
+/// token.
 std::string promptLogprobsJson(const service::ServedModel &model,
                                const std::vector<runtime::PromptScore> &scores);
 /// Reduces the limit of new tokens to the room that the prompt leaves in the context, as Ollama and
 /// llama.cpp do.
 void takeWhatFits(Generation &generation, size_t promptIds);
-/// Applies truncate_prompt_tokens: keeps only the last ids of a prompt.
+/// Applies truncate_prompt_tokens: keeps only the last tokens of a prompt.
 void truncatePrompt(const Generation &generation, std::vector<int32_t> &ids);
 
 /// Refuses a field of an unsupported feature, so that clients do not assume that it works. Values in

@@ -11,8 +11,8 @@ namespace ingot::api {
 std::string liveReport(const service::ModelRegistry &models, std::string_view version,
                        bool draining);
 
-/// Handles POST /live/cancel {"id"[, "model"]}. Ends the requests with this X-Request-Id, but only
-/// those that came with the same API key as this request.
+/// Handles POST /live/cancel {"id"[, "model"]}. Ends the requests with this X-Request-Id, but only requests that came
+/// with the same API key as this one.
 std::optional<ApiError> cancelRequest(Call &call);
 
 } // namespace ingot::api

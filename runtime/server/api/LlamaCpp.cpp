@@ -1,7 +1,7 @@
 //===- LlamaCpp.cpp - llama.cpp's own routes ---------------------------------===//
 //
-// The routes that llama.cpp's clients and editor plugins use: /completion and /infill (whose
-// streams end without [DONE]), /props and /slots.
+// The routes that llama.cpp's clients and editor plugins use: /completion, /infill, /props and /slots. Streams of
+// /completion and /infill end without [DONE].
 //===----------------------------------------------------------------------===//
 #include "runtime/server/api/FillMiddle.h"
 #include "runtime/server/api/Prompts.h"
@@ -21,9 +21,9 @@ using runtime::JsonText;
 
 /// Fields of a request that only affect the format of the answer.
 struct Shape {
-  bool tokens = false;              ///< return_tokens: answers that are not streamed have ids too
-  bool many = false;                ///< there are several prompts, so the answer is a list
-  int64_t asked = -1;               ///< n_predict before it was reduced to what fits
+  bool tokens = false; ///< return_tokens: answers that are not streamed have token ids too
+  bool many = false;   ///< there are several prompts, so the answer is a list
+  int64_t asked = -1;  ///< n_predict before it was reduced to what fits
   std::vector<std::string> fields;  ///< response_fields; empty: all
   std::vector<std::string> prompts; ///< texts of the prompts
 };
@@ -306,7 +306,8 @@ void llamaProps(const Looked &at, http::Responder &responder) {
   responder.send(200, "application/json", json.close().text());
 }
 
-/// Lists all slots: one that is processing for each request, and the idle ones.
+/// Sends a list of all slots. Each request occupies one slot, which is reported as processing, and the other slots are
+/// idle.
 void llamaSlots(const Looked &at, http::Responder &responder) {
   const auto model = at.models.find("");
   const auto requests = model->service().requests();

@@ -231,7 +231,7 @@ private:
     return api::errorText(error, Dialect::Ollama);
   }
 
-  bool single; ///< the older route, whose answer has one embedding
+  bool single; ///< the older route, which answers with one embedding
   std::vector<std::string> found;
 };
 

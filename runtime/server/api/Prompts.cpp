@@ -9,7 +9,7 @@ namespace dom = simdjson::dom;
 
 namespace {
 
-/// Reads prompts of ids and texts in llama.cpp's formats.
+/// Reads prompts of token ids and texts in llama.cpp's formats.
 struct MixedReader {
   const Fields &body;
   const Generation &generation;
@@ -23,7 +23,7 @@ struct MixedReader {
     ids.insert(ids.end(), encoded->begin(), encoded->end());
   }
 
-  /// Adds an id or a text of a list.
+  /// Adds a token id or a text of a list.
   void piece(const std::string &at, dom::element one, std::vector<int32_t> &ids) const {
     const int64_t vocab = generation.model->session().vocab();
     std::string_view text;
@@ -73,8 +73,8 @@ struct MixedReader {
 
 bool isList(dom::element one) { return one.is_array() || one.is_object(); }
 
-/// Returns whether a value is a single prompt: an object, or a list of ids and texts that has at
-/// least one id.
+/// Returns whether a value is a single prompt: an object, or a list of token ids and texts that has at
+/// least one token id.
 bool isOnePrompt(dom::element found) {
   dom::array list;
   if (found.get(list))

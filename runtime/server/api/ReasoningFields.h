@@ -12,11 +12,11 @@
 
 namespace ingot::api {
 
-/// The API whose fields a route accepts; one bit each.
+/// The APIs; a route accepts the fields of one of them. One bit each.
 enum class ReasoningApi : uint8_t { Chat = 1, Responses = 2, Messages = 4, Ollama = 8 };
 
-/// Reads the switches of an API. Call it after readTemplateFields(), whose variables take
-/// precedence, and after readGeneration(). Errors are recorded in the document.
+/// Reads the switches of an API. Call it after readTemplateFields(), because variables from there take precedence, and
+/// after readGeneration(). Errors are recorded in the document.
 void readReasoning(const Fields &body, ReasoningApi api, ChatInput &input, Generation &generation);
 
 } // namespace ingot::api

@@ -11,7 +11,7 @@
 
 namespace ingot::api {
 
-/// The API whose error format a route uses.
+/// The API that defines the error format of a route.
 enum class Dialect : uint8_t {
   OpenAI,
   Anthropic,

@@ -86,7 +86,7 @@ void readContrastive(const Fields &body, Generation &out, double alpha) {
   out.request.contrastive = contrastive;
 }
 
-/// Refuses fields that a search does not support: rules about ids, the stop string in the output,
+/// Refuses fields that a search does not support: rules about tokens, the stop string in the output,
 /// max_tokens 0, and log-probabilities of the prompt.
 void refuseBesideSearch(const Fields &body, const Generation &out) {
   auto refuse = [&](bool asked, std::string_view name) {

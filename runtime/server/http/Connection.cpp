@@ -110,8 +110,7 @@ void Connection::onRead(ErrorCode ec, size_t bytes) {
   });
 }
 
-/// Called when the client has gone or has closed its sending side. For a server of requests, both
-/// mean the same.
+/// Called when the client has gone or has closed its sending side. The server treats both in the same way.
 void Connection::lost() {
   if (phase == Phase::Flushing && !output.empty())
     return; // a refusal may still reach the client
@@ -338,7 +337,7 @@ void Connection::dispatch() {
   RequestHead &head = reader.head();
   core.bodyBytes -= std::exchange(heldBody, 0);
   HttpRequest request;
-  // A HEAD is handled as a GET whose body is not sent.
+  // A HEAD is handled as a GET, but the body is not sent.
   request.method = frame.headOnly ? "GET" : std::move(head.method);
   request.path = std::move(head.path);
   request.query = std::move(head.query);

@@ -39,8 +39,8 @@ bool isCleanId(std::string_view id);
 bool equalsIgnoringCase(std::string_view a, std::string_view b);
 std::string lowerCase(std::string_view text);
 
-/// Decides which Host headers are served. This protects against DNS rebinding: a page whose name was
-/// rebound to a loopback address.
+/// Decides which Host headers are served. This protects against DNS rebinding, in which a page's host name is made to
+/// resolve to a loopback address.
 class HostRules {
 public:
   /// `any`: allows all names.

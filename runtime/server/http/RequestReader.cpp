@@ -35,8 +35,7 @@ std::string_view HttpRequest::header(std::string_view name) const {
 
 static error_code badField() { return make_error_code(beast::http::error::bad_field); }
 
-/// Collects what Beast parses. Trailers are dropped, since they must not change a request whose
-/// header has already been checked.
+/// Collects what Beast parses. Trailers are dropped, since they must not change a request after its header was checked.
 struct RequestReader::Parser final : beast::http::basic_parser<true> {
   RequestHead head;
   std::string content;

@@ -19,9 +19,9 @@ struct ResponseFrame {
 };
 
 /// Returns the status line, the headers of the handler and of the transport, and the empty line.
-/// Without `length` the body is chunked or, in HTTP/1.0, ends with the connection. Headers whose
-/// names are not valid tokens are left out. Control bytes in values become spaces, so that a
-/// handler's value cannot start another header.
+/// Without `length` the body is chunked or, in HTTP/1.0, ends with the connection. Headers with names that are not
+/// valid tokens are left out. Control bytes in values become spaces, so that a handler's value cannot start another
+/// header.
 std::string responseHead(int status, std::string_view contentType, const Headers &headers,
                          const ResponseFrame &frame, std::optional<size_t> length);
 

@@ -1,7 +1,7 @@
 //===- Server.h - HTTP/1.1 server ------------------------------------------===//
 //
-// This is the transport only. It handles bytes, limits and clients, but no models, and no JSON except
-// that of errors.
+// This is the transport only. It handles bytes, limits and clients, but no models, and no JSON except the JSON of
+// errors.
 //
 //   client -- TCP/TLS --> connection --(HttpRequest, Responder)--> handler --> … any thread …
 //          <-- bytes  --             <--  send / write / finish  --------
@@ -46,14 +46,14 @@ struct ServerOptions {
   /// (E0537).
   std::vector<std::string> apiKeys = {};
   std::vector<std::string> openPaths = {}; ///< paths served without a key ("/health")
-  /// Origins whose pages may use the server from a browser. "localhost": http and https of every
-  /// loopback name and port; "*": all. Empty: CORS is off.
+  /// Origins of pages that may use the server from a browser. "localhost": http and https of every loopback name and
+  /// port; "*": all. Empty: CORS is off.
   std::vector<std::string> allowedOrigins = {};
   /// Host headers that are served in addition to loopback addresses, `localhost` and `host`; the
   /// check protects against DNS rebinding. A server that listens on other addresses than loopback and
   /// has a key accepts any Host header.
   std::vector<std::string> allowedHosts = {};
-  std::string tlsCertificate = {}, tlsKey = {}; ///< PEM files; both or none
+  std::string tlsCertificate = {}, tlsKey = {}; ///< PEM files; set both or none
   size_t maxConnections = 1024;
   size_t maxRefusing = 1024; ///< excess connections that get a 503; any further ones are closed
   size_t maxHeaderBytes = 16 << 10;
@@ -106,7 +106,7 @@ public:
 
 using Handler = std::function<void(HttpRequest, std::shared_ptr<Responder>)>;
 
-/// Numbers of events since the server started.
+/// Event counts since the server started.
 struct ServerStats {
   uint64_t accepted = 0, refused = 0, requests = 0, badRequests = 0, droppedSlow = 0;
   size_t connections = 0; ///< now

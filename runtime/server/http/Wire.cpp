@@ -28,8 +28,8 @@ static void setOptions(tcp::socket &socket, std::chrono::milliseconds unackedTim
   const int fd = socket.native_handle();
   setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   setOption(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsentBytes);
-  // A client whose machine or network died sends nothing. Probe silent clients, and give up on
-  // those that do not answer.
+  // If a client's machine or network died, the client sends nothing. Probe silent clients, and close the connection if
+  // a client does not answer.
   setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);
   setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);

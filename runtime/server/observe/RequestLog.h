@@ -74,7 +74,7 @@ private:
   void put(Entry entry);
   /// Counts a refusal. Returns true if it is part of a sum and needs no line of its own.
   bool counted(const RequestRecord &record);
-  /// Returns lines for the sums whose second is over. `all`: for all sums.
+  /// Returns lines for the sums of seconds that are over. `all`: for all sums.
   std::string reportRefusals(bool all);
   void run();
   /// Returns false if time is up. `missed`: lines that could not be written.

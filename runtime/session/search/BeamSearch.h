@@ -1,9 +1,9 @@
 //===- BeamSearch.h - The answers that are likeliest as a whole -------------===//
 //
-// A candidate is a beam with one of its next ids. Of the candidates of all beams, the search takes the
-// 2 * width with the largest sums of log-probabilities, or (1 + s) * width if s ids end an answer.
+// A candidate is a beam with one of its next tokens. Of the candidates of all beams, the search takes the
+// 2 * width with the largest sums of log-probabilities, or (1 + s) * width if s tokens end an answer.
 // Candidates that end an answer are set aside with the score sum / length^penalty, where the length
-// includes the ending id. The first `width` of the others continue. An ending candidate is discarded
+// includes the ending token. The first `width` of the others continue. An ending candidate is discarded
 // if `width` other candidates are better.
 //
 //   beams      a  b                          set aside: "a." -0.31   "ab." -0.40

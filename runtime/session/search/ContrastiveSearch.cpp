@@ -12,7 +12,7 @@ namespace ingot::runtime {
 
 namespace {
 
-/// Returns the dot product in double, summed in an order that depends only on the size.
+/// Returns the dot product in double precision. The order of summation depends only on the size.
 double dot(const float *a, const float *b, size_t size) {
   constexpr size_t kLanes = 8;
   double lanes[kLanes] = {};
@@ -86,7 +86,7 @@ void ContrastiveSearch::decide() {
   forkFrom(best);
 }
 
-/// Continues from one sequence with each of its likeliest ids.
+/// Continues from one sequence with each of its likeliest tokens.
 void ContrastiveSearch::forkFrom(size_t parent) {
   std::vector<Next> next;
   for (const RowRanking::Candidate &candidate : live[parent].next) {

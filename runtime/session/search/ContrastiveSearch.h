@@ -1,7 +1,7 @@
 //===- ContrastiveSearch.h - Likely ids that do not repeat earlier text -----===//
 //
-// Each token takes a step in which the `topK` likeliest ids run as separate sequences. The search
-// chooses an id that is likely and whose hidden state differs from all earlier ones (SearchParams.h):
+// Each token takes a step in which the `topK` likeliest tokens run as separate sequences. The search chooses a token
+// that is likely and has a hidden state that differs from all earlier hidden states (SearchParams.h):
 //
 //   … t  --+-- a     (1 - alpha) p(a) - alpha max cos(h_a, h_j)
 //          +-- b     …                                            -> b stays: its row has been

@@ -18,8 +18,8 @@ static double logprobOf(float logit, double norm) {
   return norm == -kInfinity || logit != logit ? -kInfinity : double(logit) - norm;
 }
 
-/// Selects the ids with a heap whose worst id is on top. Ids come in increasing order, so a logit never
-/// displaces an equal one.
+/// Selects the tokens with a heap that has the worst token on top. Tokens come in the order of their ids, so a logit
+/// never displaces an equal one.
 void RowRanking::select(const float *logits, size_t count, std::span<const uint32_t> allowed) {
   auto better = [&](int32_t a, int32_t b) {
     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
@@ -42,7 +42,7 @@ void RowRanking::select(const float *logits, size_t count, std::span<const uint3
     std::push_heap(chosen.begin(), chosen.end(), better);
   }
   std::sort_heap(chosen.begin(), chosen.end(), better);
-  for (size_t id = 0; chosen.empty() && id < vocab; ++id) // every allowed id has -inf or NaN
+  for (size_t id = 0; chosen.empty() && id < vocab; ++id) // every allowed token has -inf or NaN
     if (allowed.empty() || (allowed[id / 32] >> (id % 32) & 1))
       chosen.push_back(int32_t(id));
 }
@@ -74,7 +74,7 @@ std::vector<TokenLogprob> RowRanking::likeliest(const float *logits, size_t coun
   const double norm = logSumExp({logits, vocab});
   count = std::min(count, vocab);
   select(logits, count, {});
-  for (int32_t id = 0; chosen.size() < count; ++id) // append ids that have -inf or NaN
+  for (int32_t id = 0; chosen.size() < count; ++id) // append tokens that have -inf or NaN
     if (std::ranges::find(chosen, id) == chosen.end())
       chosen.push_back(id);
   std::vector<TokenLogprob> likeliest;

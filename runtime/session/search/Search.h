@@ -1,7 +1,7 @@
 //===- Search.h - Sequences that are searched together ---------------------===//
 //
-// A plain answer draws its next id from its own row. A search has several sequences. Once it has the
-// rows of all of them, it decides which sequences continue, with which ids, and how often:
+// A plain answer samples its next token from its own row. A search has several sequences. Once it has the rows of all
+// of them, it decides which sequences continue, with which tokens, and how often:
 //
 //   rows of a step --takeRow()--> [ likeliest ids of each ] --all rows---> decide()
 //                                                                            |
@@ -63,12 +63,13 @@ protected:
     std::unique_ptr<Hypothesis> hypothesis;
     double score; ///< its meaning depends on the search
     bool ready = false;
-    std::vector<RowRanking::Candidate> next; ///< ids from its row, likeliest first; empty if it has
-                                             ///< ended
-    std::vector<TokenLogprob> likeliest;     ///< ids from its row, as many as were requested
-    std::vector<float> state = {};           ///< hidden state of its last token, if needed
+    std::vector<RowRanking::Candidate>
+        next;                            ///< tokens from its row, likeliest first; empty if it has
+                                         ///< ended
+    std::vector<TokenLogprob> likeliest; ///< tokens from its row, as many as were requested
+    std::vector<float> state = {};       ///< hidden state of its last token, if needed
   };
-  /// A sequence that continues with one more id. `hypothesis` has already taken the id.
+  /// A sequence that continues with one more token. `hypothesis` has already taken the token.
   struct Next {
     size_t parent; ///< index into `live`
     int32_t id;
@@ -79,19 +80,19 @@ protected:
   /// Called when the rows of all live members have been taken. It calls goOn(), or deliver() and
   /// release().
   virtual void decide() = 0;
-  /// Returns the number of likeliest ids that are needed from a row.
+  /// Returns the number of likeliest tokens that are needed from a row.
   virtual size_t wanted() const = 0;
   /// Called for each row. The row belongs to a member or, if `member` is null, to a prompt token other
   /// than the last.
   virtual void sawRow(Member *, int64_t /*index*/) {}
 
-  /// Returns the member's hypothesis with one more id. Returns null if that failed; the search and its
+  /// Returns the member's hypothesis with one more token. Returns null if that failed; the search and its
   /// answers have then ended.
   std::unique_ptr<Hypothesis> extended(const Member &member,
                                        const RowRanking::Candidate &candidate);
   void goOn(std::vector<Next> next);
-  /// Passes the ids of a hypothesis to an answer, starting at index `first`. The answer continues unless
-  /// one of the ids ends it.
+  /// Passes the tokens of a hypothesis to an answer, starting at index `first`. The answer continues unless
+  /// one of the tokens ends it.
   static void deliver(const Hypothesis &hypothesis, size_t first, Answer &answer);
   /// Ends all sequences and answers with that error.
   void fail(const Error &error);

@@ -30,9 +30,9 @@ struct BeamParams {
   Result<void> check() const;
 };
 
-/// Contrastive search (Su et al. 2022, "A Contrastive Framework for Neural Text Generation"): among
-/// the topK likeliest ids, it chooses the one with the largest (1 - alpha) * p - alpha * c, where c
-/// is the largest cosine between its hidden state and those of all earlier tokens.
+/// Contrastive search (Su et al. 2022, "A Contrastive Framework for Neural Text Generation"): among the topK likeliest
+/// tokens, it chooses the one with the largest (1 - alpha) * p - alpha * c, where c is the largest cosine between its
+/// hidden state and the hidden state of any earlier token.
 struct ContrastiveParams {
   double alpha = 0.6; ///< above 0, at most 1
   int32_t topK = 4;   ///< 2 or more

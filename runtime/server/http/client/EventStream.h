@@ -1,9 +1,8 @@
 //===- EventStream.h - Server-sent events, as they arrive ------------------===//
 //
-// Follows the parsing rules of the HTML standard (section 9.2.6). Lines end with CR, LF or both,
-// even if a CR and its LF arrive in different reads. A byte order mark is skipped. Lines of data
-// are joined by a line feed. Comments, ids and retry times are ignored. An event without its
-// closing blank line is dropped.
+// Follows the parsing rules of the HTML standard (section 9.2.6). Lines end with CR, LF or CR LF. The CR and the LF of
+// one line end may arrive in different reads. A byte order mark is skipped. Lines of data are joined by a line feed.
+// Comments, ids and retry times are ignored. An event without its closing blank line is dropped.
 //===----------------------------------------------------------------------===//
 #pragma once
 

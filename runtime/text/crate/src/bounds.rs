@@ -60,7 +60,7 @@ fn normalizer(value: &Value) -> Keeps {
 }
 
 /// Patterns that never match from a non-space character across the space after it, nor look beyond that space.
-/// They are those of GPT-2, Llama 3, Qwen 2, Tekken, GPT-4o, Qwen 3.5 and Kimi K2, and the three of DeepSeek V3.
+/// They are the patterns of GPT-2, Llama 3, Qwen 2, Tekken, GPT-4o, Qwen 3.5 and Kimi K2, and the three of DeepSeek V3.
 const PATTERNS: [&str; 10] = [
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",

@@ -305,7 +305,7 @@ pub fn compile(files: &Files, library_model: bool) -> Result<Compiled, String> {
     Ok(Compiled { segment: bytes, flat, special: special.to_string() })
 }
 
-/// Opens a segment whose bytes live only for this call.
+/// Opens a segment for one call. Its bytes live only as long as the call.
 fn with_opened<T>(bytes: &[u8], use_it: impl FnOnce(&Backend) -> Result<T, String>) -> Result<T, String> {
     // SAFETY: the tokenizer is dropped before `bytes` is, and `use_it` cannot keep it.
     let view: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };

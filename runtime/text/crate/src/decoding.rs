@@ -72,7 +72,7 @@ pub struct DecodeRule {
     fused: bool,
 }
 
-/// The characters that represent bytes in byte-level vocabularies (GPT-2's table).
+/// Returns the characters that represent bytes in byte-level vocabularies (GPT-2's table).
 pub fn byte_of_char() -> HashMap<char, u8> {
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut shifted = 0x100u32..;
@@ -172,7 +172,7 @@ fn fallback_byte(token: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// The cleanup of the WordPiece decoder: removes spaces before punctuation and English clitics.
+/// Does the cleanup of the WordPiece decoder: removes spaces before punctuation and English clitics.
 fn clean_up(text: &str) -> String {
     [
         (" .", "."),

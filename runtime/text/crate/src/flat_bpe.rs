@@ -15,9 +15,9 @@
 //!   merges   u32 offsets[ids + 1] by left id, then (right, rank, merged) sorted by right
 //! ```
 //!
-//! The merge loop is that of `tokenizers` 0.23 (models/bpe/word.rs), in the same order: lowest
-//! rank first, and leftmost among equal ranks. Every access is checked, so damaged tables lead to an
-//! error or wrong ids, never to a read out of bounds.
+//! The merge loop does the same as the loop of `tokenizers` 0.23 (models/bpe/word.rs), in the same order: lowest rank
+//! first, and leftmost among equal ranks. Every access is checked, so damaged tables lead to an error or wrong ids,
+//! never to a read out of bounds.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -304,7 +304,7 @@ impl FlatBpe {
                 continue;
             }
             let right = word[left.next as usize];
-            // An entry whose symbols have since become part of another token is stale.
+            // An entry is stale if its symbols have since become part of another token.
             if self.tables.merge(left.id, right.id).is_none_or(|(_, merged)| merged != top.merged) {
                 continue;
             }

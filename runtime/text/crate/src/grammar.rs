@@ -23,8 +23,8 @@ const COMPILE_MEMORY: usize = 256 << 20;
 /// The largest number of lexer states, which take one or two kB each. (The library's own limit is 250,000.)
 const LEXER_STATES: usize = 24_000;
 
-/// Patterns of texts inside JSON strings, whose masks are computed in advance. A mask costs the same as with the
-/// library's own four slices, but with those a vocabulary of 262,144 ids takes 50 % longer to build.
+/// Patterns of texts inside JSON strings. Their masks are computed in advance. The library has four slices of its own.
+/// A mask costs the same with them, but a vocabulary of 262,144 tokens then takes 50 % longer to build.
 const SLICES: [&str; 2] = [r#"[^"\\\x00-\x1F\x7F]{1,10}"#, r#"[^"\\\x00-\x1F\x7F]+"#];
 
 pub enum Failure {
@@ -105,7 +105,7 @@ pub struct Grammar {
     vocabulary: Arc<Vocabulary>,
     /// A parser that consumes no tokens. New lexers are copied from it.
     pristine: TokenParser,
-    /// A parser whose lexer the sequences share. The states that one sequence computes serve the next.
+    /// A parser. All sequences share its lexer, so a sequence uses the lexer states that earlier ones have computed.
     warm: Mutex<TokenParser>,
 }
 

@@ -63,7 +63,8 @@ pub fn before_allocation(bytes: usize) {
     }
     // Do not suspend during a panic, because the thread's panic count would never return to 0.
     if let Some(why) = stop.filter(|_| !std::thread::panicking()) {
-        // SAFETY: `yielder` is set at the start of the coroutine, on whose stack it lives. This call never returns.
+        // SAFETY: `yielder` lives on the coroutine's stack and is set when the coroutine starts. This call never
+        // returns.
         unsafe { (*job.yielder).suspend(why) };
     }
 }

@@ -100,7 +100,7 @@ fn keep_place_of_panics() {
         std::panic::set_hook(Box::new(|info| {
             let place = info.location().map_or_else(String::new, |at| {
                 let parts: Vec<&str> = at.file().split('/').collect();
-                // Start at the crate's folder. The path before it is that of the build machine.
+                // Start at the crate's folder. The path before it is a path of the build machine.
                 let source = parts.iter().rposition(|part| *part == "src").unwrap_or(0);
                 format!("{}:{}", parts[source.saturating_sub(1)..].join("/"), at.line())
             });
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn ingot_tokenizer_compile(
     })
 }
 
-/// The files of a tokenizer without a tokenizer.json. A text is empty if its file does not exist. `model_type` is that
-/// of config.json.
+/// The files of a tokenizer without a tokenizer.json. A text is empty if its file does not exist. `model_type` is the
+/// value in config.json.
 #[repr(C)]
 pub struct VocabularyFiles {
     config: Slice,

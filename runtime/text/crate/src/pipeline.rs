@@ -291,7 +291,7 @@ impl Tokenizer {
         self.tags.get_or_init(|| self.specials_with(|_| true))
     }
 
-    /// Returns the ids of a text whose control tokens and tags are prefixed by guard::PREFIX.
+    /// Returns the token ids of a text in which control tokens and tags are prefixed by guard::PREFIX.
     pub fn encode_guarded(&self, text: &str) -> Result<Vec<u32>, String> {
         let guarded = self.guarded.get_or_init(|| Guarded::open(self.tables, &self.backend));
         guarded.as_ref().map_err(Clone::clone)?.encode(text)

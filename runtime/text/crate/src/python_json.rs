@@ -14,7 +14,7 @@ struct Writer {
     out: String,
 }
 
-/// The `tojson` filter of transformers.
+/// Implements the `tojson` filter of transformers.
 pub fn filter(value: &Value, args: &[Value]) -> Result<String> {
     let [ensure_ascii, indent, separators, sort_keys] =
         bind("tojson", args, ["ensure_ascii", "indent", "separators", "sort_keys"])?;

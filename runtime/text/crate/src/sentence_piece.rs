@@ -27,7 +27,7 @@ struct Piece {
     kind: Kind,
 }
 
-/// The fields that are read. Their defaults are those of the proto.
+/// The fields that are read. They have the defaults of the proto file.
 struct Model {
     pieces: Vec<Piece>,
     unigram: bool,
@@ -190,7 +190,7 @@ fn merges<R: PartialOrd + Copy>(ranks: &HashMap<&str, R>, key: impl Fn(&str, &st
     ways.into_iter().map(|(.., left, right)| json!([left, right])).collect()
 }
 
-/// Builds the tokenizer of a class whose merges are ordered by ascending id.
+/// Builds the tokenizer of a class that orders merges by ascending id.
 fn by_class(model: &Model, unknown: Value, cut: Value, normalizer: Value, drops_space: bool) -> Value {
     let ids: HashMap<&str, usize> =
         model.pieces.iter().enumerate().map(|(id, piece)| (piece.text.as_str(), id)).collect();
@@ -289,7 +289,8 @@ fn token(piece: &Piece) -> Value {
     json!({"content": piece.text, "special": piece.kind == Kind::Control, "normalized": false})
 }
 
-/// Sets the extra special tokens of a class to those of the file, unless the configuration lists some.
+/// Sets the extra special tokens of a class to the extra special tokens of the file, unless the configuration lists
+/// some.
 fn further(model: &Model, config: &mut Map<String, Value>, users: bool) {
     let wanted = |p: &&Piece| p.kind == Kind::Control || (users && p.kind == Kind::UserDefined);
     let listed: Vec<Value> = model.pieces.iter().filter(wanted).map(token).collect();

@@ -29,7 +29,7 @@ pub struct Files<'a> {
 /// The names that every tokenizer has, in the order in which their tokens are added.
 const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// Tokens to add after those of tokenizer.json, and the names of tokens ("eos_token", "</s>").
+/// Tokens to add after the tokens of tokenizer.json, and the names of tokens ("eos_token", "</s>").
 #[derive(Default)]
 pub struct Named {
     pub later: Vec<AddedToken>,
@@ -100,7 +100,7 @@ fn settle_extra(config: &mut Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Returns the named tokens in order: those that every tokenizer has, then objects, strings, and `more`.
+/// Returns the named tokens in order: tokens that every tokenizer has, then objects, strings, and `more`.
 fn named(config: &Map<String, Value>, more: &Map<String, Value>) -> Vec<(String, AddedToken)> {
     let own = NAMES.iter().filter_map(|name| config.get_key_value(*name));
     let others = || config.iter().filter(|(key, _)| key.ends_with("_token"));

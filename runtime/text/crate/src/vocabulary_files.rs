@@ -1,6 +1,6 @@
 //! Converts older tokenizer files into a tokenizer.json (compile time).
 //!
-//! The result is that of transformers 5.24 for the same files, with the same ids:
+//! The result is the same as the result of transformers 5.24 for these files, with the same token ids:
 //!
 //! ```text
 //!   tokenizer.model   SentencePiece (sentence_piece.rs), or a tiktoken table: a line "BASE64 RANK" for each token
@@ -16,7 +16,7 @@ use crate::sentence_piece;
 use serde_json::{json, Map, Value};
 use std::collections::HashMap;
 
-/// The contents of files, which are empty if a file does not exist. `model_type` is that of config.json.
+/// The contents of files. They are empty if a file does not exist. `model_type` is the value in config.json.
 pub struct Sources<'a> {
     pub config: &'a [u8],
     pub model_type: &'a str,
@@ -33,7 +33,7 @@ pub struct Converted {
     pub source: &'static str,
 }
 
-/// The largest number of control tokens that may be added to those of a file.
+/// The largest number of control tokens that may be added to the control tokens of a file.
 const MOST_SPECIALS: usize = 1 << 20;
 
 const LLAMA3_WORDS: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -124,7 +124,7 @@ fn tiktoken_tokens(model: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Converts a tiktoken table. Only Llama 3 is supported, because the file has neither the regex for splitting nor the
-/// tokens after its own.
+/// tokens that follow the table.
 fn from_tiktoken(tokens: &[Vec<u8>], sources: &Sources, config: Map<String, Value>) -> Result<Converted, String> {
     if sources.model_type != "llama" {
         return Err(format!(

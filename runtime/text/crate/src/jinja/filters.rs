@@ -1,6 +1,6 @@
 //! The filters of jinja2 except `random`, `urlize` and `wordwrap`, and the additions of transformers.
 //!
-//! `from_json` comes from llama.cpp, whose templates for DeepSeek V4 use it to parse arguments.
+//! `from_json` comes from llama.cpp. Its templates for DeepSeek V4 parse arguments with it.
 
 mod numbers;
 mod sequences;

@@ -234,7 +234,7 @@ fn format_float(value: &Value, x: f64, spec: &Spec) -> Result<String> {
             Some(precision) => {
                 let text = float_text(magnitude, 'g', precision, spec.alternate);
                 if magnitude.is_finite() && !text.contains(['.', 'e']) {
-                    // Like 'g', but with at least one digit after the point if there is no exponent.
+                    // Formats as 'g' does, but with at least one digit after the point if there is no exponent.
                     match text.len() < precision.max(1) {
                         true => text + ".0",
                         false => exponential(magnitude, precision.saturating_sub(1)),

@@ -29,7 +29,7 @@ pub fn add_to(env: &mut Environment<'static>) {
     env.add_function("raise_exception", |message: &Value| -> Result<Value> { Err(fail(text(message)?.into_owned())) });
 }
 
-/// The local time, formatted by strftime.
+/// Returns the local time, formatted by strftime.
 pub fn now(format: &str) -> Result<String> {
     let fail = |why: &str| fail(format!("strftime_now: {why}"));
     let format = std::ffi::CString::new(format).map_err(|_| fail("the format has a zero byte"))?;

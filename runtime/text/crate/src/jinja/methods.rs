@@ -55,7 +55,7 @@ fn has(value: &Value, name: &str) -> bool {
     table.iter().any(|(known, _)| *known == name)
 }
 
-/// Returns whether the value is a dict, and not a namespace or a module, whose attributes the template has set.
+/// Returns whether the value is a dict. Namespaces and modules are not, because the template has set their attributes.
 fn is_dict(value: &Value) -> bool {
     value
         .as_object()

@@ -167,7 +167,7 @@ impl Program {
         self.negated.contains(variable)
     }
 
-    /// Renders the template. minijinja passes an output whose size can be limited only to formatters, so the program
+    /// Renders the template. minijinja passes an output with a size limit only to formatters. The program therefore
     /// runs in the formatter of another template, which prints one value.
     pub fn render(self: &Arc<Self>, context: Value, out: impl Write) -> Result<(), Error> {
         let program = Arc::clone(self);

@@ -1,4 +1,4 @@
-//! Python's operators, as filters whose names no template can spell (lower.rs).
+//! Python's operators, as filters with names that no template can spell (lower.rs).
 
 use super::formats::percent;
 use super::values::*;

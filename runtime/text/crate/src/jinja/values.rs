@@ -53,7 +53,7 @@ pub fn tuple(items: Vec<Value>) -> Value {
     Value::from(Tuple::from(items))
 }
 
-/// The result of map, select and similar filters. It is true even if empty, and empty once it has been read.
+/// The result of map, select and similar filters. It is true, also if it is empty. It is empty once it has been read.
 #[derive(Debug)]
 pub struct Generator(Mutex<Vec<Value>>);
 
