@@ -19,7 +19,7 @@ using namespace ingot;
 
 namespace {
 
-/// The library that contains an address.
+/// Finds the library that contains an address.
 struct Library {
   uintptr_t address;
   std::string buildId;

@@ -13,9 +13,9 @@
 
 namespace ingot {
 
-/// Maps the texts from which code was generated to that code. The texts are everything that determines the
-/// code for one build of the compiler: the whole source of the kernel, the options, the target.
-/// Called from one thread at a time.
+/// Maps the texts from which code was generated to that code. For one build of the compiler, the texts determine the
+/// code: they are the whole source of the kernel, the options and the target. Only one thread may call the cache at a
+/// time.
 class ObjectCache {
 public:
   virtual ~ObjectCache() = default;

@@ -55,7 +55,7 @@ public:
 
 private:
   Value qAt(Value row) { return scratch(shape.qOffset, row, shape.qStride * 4); }
-  /// Address of the scores (later: weights) of a row of the register tile, starting at position `byte
+  /// Returns the address of the scores (later: weights) of a row of the register tile, starting at position `byte
   /// / 4` of the block.
   Value sAt(Value rowOfTile, Value byte) {
     return k.at(scratch(shape.sOffset, rowOfTile, kAttentionBlock * 4), byte);
@@ -229,7 +229,7 @@ private:
                   });
   }
 
-  /// The dot products for int4 (KvInt4.h), in the order in which bytes hold the dimensions.
+  /// Returns the dot products for int4 (KvInt4.h), in the order in which bytes hold the dimensions.
   Values emitDotsOfCodes(const Block &block, Value row, int64_t count, Value p, int64_t pages) {
     int64_t vectors = 2 * pages;
     Value q = qAt(row), index = k.add(block.page, p);

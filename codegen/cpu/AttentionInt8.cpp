@@ -132,9 +132,9 @@ private:
       k.store(scalesOfValues(next), k.at(ahead, 24));
     });
   }
-  /// Prefetches the tile's share of the next block, whose pieces (K or V of a page) are divided among
-  /// the tiles of this block. If one tile issued all prefetches, they would wait for each other, and the
-  /// tile would wait for them.
+  /// Prefetches the tile's share of the next block. The pieces of the next block (K or V of a page) are divided among
+  /// the tiles of this block. If one tile issued all prefetches, they would wait for each other, and the tile would
+  /// wait for them.
   void prefetchShare(Value tile) {
     Value from = k.mul(tile, piecesOfTile);
     Value to = k.minSigned(k.add(from, piecesOfTile), k.word(2 * kPagesOfBlock));
@@ -241,7 +241,7 @@ private:
 
   //===--- u8 x s8 ----------------------------------------------------------===//
 
-  /// 4 bytes per lane; without vpdpbusd, the even and odd bytes as 16-bit numbers.
+  /// 4 bytes per lane; without vpdpbusd, the even and odd bytes as 16-bit integers.
   struct Bytes {
     Value all, even, odd;
   };
@@ -462,7 +462,7 @@ private:
   int64_t unit;       ///< positions of a register tile
   int64_t perSixteen; ///< registers per vector of 16
   Value piecesOfTile; ///< pieces of the next block that a tile prefetches
-  /// Of the block: its first position, and its numbers of units and pages with written positions.
+  /// The block's first position, and how many of its units and pages have written positions.
   Value blockStart, units, pages;
   Value tokenBase, tokenStride; ///< of the block: byte offset of a token's L and 1 / s_V
 };

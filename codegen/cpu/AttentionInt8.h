@@ -18,27 +18,25 @@
 //       l   = l a + l_b b;  o = o a + float(o_b) b
 //   y = o / l
 //
-// Why the scale of V is inside the exponent: the weight that multiplies the codes of V is then the
-// number that is rounded to 8 bits, and the largest such weight in a block is 255. A token that all
-// rows attend to and whose V is tiny (an attention sink) would otherwise use up the range and leave
-// nothing to the tokens that make up the sum. The denominator needs the weights without that scale,
-// which takes one fma by 1 / s_V. It sums the weights before rounding, because the sum would
+// The scale of V is inside the exponent, so the value that is rounded to 8 bits is the factor u that multiplies the
+// codes of V. The largest u in a block is 255. Without the scale, an attention sink (a token with a tiny V to which all
+// rows attend) would use up the range, and the tokens that make up the sum would round to 0. The denominator needs the
+// weights without the scale, which takes one fma by 1 / s_V. It sums the weights before rounding, because the sum would
 // otherwise lack the parts that were rounded away.
 //
 // 2^ in fixed point: y is in units of 2^-23, so one conversion to int32 puts the exponent where a
 // float has it, and the fraction below it. A cubic turns the fraction into the significand (relative
-// error 7.5e-5; a step of u is 50 times as large). The cost of this matters: on Zen 5 a product of
-// 64 bytes shares its pipes with f32 fma and mul, but not with additions, conversions and integer
-// arithmetic. A vector of 16 positions takes six fmas or muls (two for y, three for the cubic, one
-// for l) in addition to head_dim / 2 products.
+// error 7.5e-5; a step of u is 50 times as large). The number of multiplications matters: on Zen 5 a dot instruction on
+// 64 bytes shares its pipes with f32 fma and mul, but not with additions, conversions and integer arithmetic. A vector
+// of 16 positions takes six fmas or muls (two for y, three for the cubic, one for l) in addition to head_dim / 2 dot
+// instructions.
 //
-// Why bits are batch-invariant: a row's numbers come from its own q, m, l and o and from positions
-// that it may see. A block that some token of the item may see only in part has L and 1 / s_V for
-// each token. They are -1e30 and 0 at positions that the token may not see, so u is 0 there and
-// nothing is added. A block that is masked entirely for a row changes nothing in it: b = 0 and a = 1.
-// If the row has not seen any position yet, the block may leave numbers in o, but the first
-// visible block multiplies them by a = 0. Integers are exact and f32 operations have the same order at
-// every ISA level, so the bits are equal.
+// A row's result has the same bits in every batch, because it depends only on the row's own q, m, l and o and on
+// positions that the row may see. If some token of the item may see only part of a block, L and 1 / s_V are stored for
+// each token. They are -1e30 and 0 at positions that the token may not see, so u is 0 there and nothing is added. A
+// block that is masked entirely for a row changes nothing in it: b = 0 and a = 1. If the row has not seen any position
+// yet, the block may leave values in o, but the first visible block multiplies them by a = 0. Integers are exact and
+// f32 operations have the same order at every ISA level, so the bits are equal.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -66,7 +66,7 @@ protected:
 
   /// Returns the address of the sequence's page number `index`.
   Value pageAt(Value index);
-  /// Bytes of the numbers of a KV head's K or V in a page, and of their scales.
+  /// Returns the number of bytes that the values and scales of a KV head's K or V take in a page.
   int64_t headBytes() { return format().valueBytes(headDim) * kPageTokens; }
   int64_t scaleBytes() { return format().scaleBytes(headDim) * kPageTokens; }
   // Addresses in a page, for the item's KV head.
@@ -77,8 +77,8 @@ protected:
   }
   Value scalesOfValues(Value page) { return k.at(scalesOfKeys(page), kvHeads * scaleBytes()); }
 
-  /// Returns the first element of a vector of 16. The last vector may overlap the one before it: the
-  /// same numbers are then computed twice, and no tail needs a mask.
+  /// Returns the first element of a vector of 16. The last vector may overlap the one before it. The same values are
+  /// then computed twice, so that no tail needs a mask.
   int64_t chunkStart(int64_t chunk) const {
     return headDim < kRowLanes ? 0 : std::min(chunk * kRowLanes, headDim - kRowLanes);
   }

@@ -153,7 +153,8 @@ bool ingot::codegen::cpu::gainFromAmx(ArrayRef<kernel::FuncOp> kernels) {
 FailureOr<std::vector<char>> ingot::codegen::cpu::compileKernels(ArrayRef<kernel::FuncOp> kernels,
                                                                  const Isa &isa,
                                                                  const CodegenOptions &options) {
-  // What determines an object: the kernel as the generators read it, and the level with its LLVM CPU and features.
+  // The inputs that determine an object: the kernel as the generators read it, and the level with its LLVM CPU and
+  // features.
   struct Job {
     std::vector<std::string> key;
     const Isa *isa;

@@ -39,8 +39,8 @@ struct CodegenOptions {
 /// Returns the limits under which a CPU runs the kernel, or the reason why it cannot.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
-/// Compiles kernels into one ELF shared object that exports every kernel under its name. A kernel whose object is
-/// in the cache is not compiled, and new objects are stored there. Errors are reported at the kernels.
+/// Compiles kernels into one ELF shared object that exports every kernel under its name. Kernels whose objects are in
+/// the cache are not compiled, and new objects are stored in it. Errors are reported at the kernels.
 mlir::FailureOr<std::vector<char>> compileKernels(llvm::ArrayRef<kernel::FuncOp> kernels,
                                                   const Isa &isa,
                                                   const CodegenOptions &options = {});
@@ -52,7 +52,7 @@ bool gainFromAmx(llvm::ArrayRef<kernel::FuncOp> kernels);
 enum class CodeText { Mlir, Llvm, Assembly };
 mlir::FailureOr<std::string> printKernel(kernel::FuncOp kernel, const Isa &isa, CodeText text);
 
-/// Returns the bytes of scratch memory per thread that a kernel needs (0 for most), enough for every ISA level.
+/// Returns the size in bytes of scratch memory per thread that a kernel needs (0 for most), enough for every ISA level.
 int64_t scratchBytes(kernel::FuncOp kernel);
 
 } // namespace ingot::codegen::cpu

@@ -4,8 +4,8 @@
 //   group_routes   counts of each expert ▶ where its rows begin ▶ a row for each pair
 //   combine        a token: sixteen columns at a time, over its rows
 //
-// Scores are held as vectors of 16 at every ISA level, so sums are the same numbers everywhere. Padding after the
-// last expert has ranks below all others.
+// Scores are held as vectors of 16 at every ISA level, so sums have the same bits at all levels. Padding after the last
+// expert has ranks below all others.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Experts.h"
 #include "codegen/cpu/Emitters.h"
@@ -91,7 +91,8 @@ private:
                   })[0];
   }
 
-  /// Returns sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)), whose argument is at most 1/3.
+  /// Returns sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)). The argument of atanh is at most
+  /// 1/3.
   Value sqrtSoftplus(Value x) {
     Value zero = k.splat(f32x16, 0), size = math::AbsFOp::create(k.b, x);
     Value z = emitExp(k.b, k.fsub(zero, size));

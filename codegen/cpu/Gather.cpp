@@ -232,7 +232,7 @@ private:
       shifts.append(4, place.bit);
       fifthShifts.append(4, place.fifth.bit);
       fifthBits.append(4, place.fifth.byte < 0 ? 0 : 16);
-      fractions.append(4, 65536 / place.weight + 1); // rounded up: exact for numbers this small
+      fractions.append(4, 65536 / place.weight + 1); // rounded up: exact for values this small
       rests.append(4, 65536 / (3 * place.weight) + 1);
     }
     Value number = k.bitAnd(shifted(bytesOf(words), shifts), 15);
@@ -244,8 +244,7 @@ private:
     return k.sub(whole, k.mul(third, k.splatInt(i32x16, 3)));
   }
 
-  /// Returns the numbers of half a group of a grid format, by index. `from` is the row's word in the group's
-  /// first line.
+  /// Returns the values of half a group of a grid format, by index. `from` is the row's word in the group's first line.
   Value entries(Value block, Value from, int64_t g, int64_t half) {
     const Grid &grid = *format.grid;
     const int64_t runs = kRowLanes / grid.run;
@@ -293,7 +292,7 @@ private:
         k.lookUp(k.narrow(codes, k.vec(k.i8, kRowLanes)), ArrayRef(format.table, 16)), i32x16);
   }
 
-  /// Returns the numbers of a group whose codes lie in bit planes. `from` is the row's word in the first line.
+  /// Returns the values of a group that stores its codes in bit planes. `from` is the row's word in the first line.
   Values planes(Value from) {
     auto line = [&](int64_t i) { return k.load(k.i32, k.at(from, i * kPanelLine)); };
     if (format.bits == 8)

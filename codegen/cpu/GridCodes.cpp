@@ -34,7 +34,7 @@ Value GridCodes::maskAt(const TileRows &rows, const GroupPlace &group, int64_t i
   return rows.part ? k.at(from, k.divUnsigned(rows.part, 2)) : from;
 }
 
-/// Returns 1 in each lane whose row has the group's sign bit set.
+/// Returns 1 in each lane in which the row has the group's sign bit set.
 Value GridCodes::groupSign(const TileRows &rows, const GroupPlace &group) {
   return shared(rows, group, Part::GroupSign, 0, [&] {
     Value both =
@@ -171,7 +171,7 @@ Value GridCodes::multishift(Value line, ArrayRef<int> offsets) {
   return k.intrinsic("llvm.x86.avx512.pmultishift.qb.512", bytes, {k.constant(control), line});
 }
 
-/// Returns bytes whose bit `bit` is the sign of step s. Sets `bit`.
+/// Sets `bit` and returns bytes that have the signs of step s in that bit.
 Value GridCodes::signs(const TileRows &rows, const GroupPlace &group, int s, int &bit) {
   bit = 0;
   if (grid.signs == GridSigns::Group)

@@ -1,12 +1,12 @@
 //===- GridCodes.h - Decodes the numbers of a grid format --------------------===//
 //
-// PanelCodes uses this class to load a step's numbers if the format has a grid (Grids.h). There are two ways.
+// PanelCodes uses this class to load a step's values if the format has a grid (Grids.h). There are two ways.
 //
 //   gathers      Each lane loads the entry of its index from a table in memory. If a run has eight magnitudes, the
 //                two halves of each byte belong to two steps. Every ISA level can do this.
 //   permutes     AVX-512 VBMI: vpermi2b looks up 64 indexes in 128 bytes at once; masks join the results for larger
 //                grids. A byte of the table holds four magnitudes of two bits, or two of three; vpmultishiftqb
-//                separates them. The sign is put below the magnitude, and vpermb maps both to a number.
+//                separates them. The sign is put below the magnitude, and vpermb maps both to a value.
 //
 // With indexes of 11 bits, 64 look-ups take 32 permutes or 4 gathers. Permutes are no faster in this case.
 //===----------------------------------------------------------------------===//

@@ -8,8 +8,8 @@
 
 namespace ingot::codegen::cpu {
 
-/// Transforms a head of headDim f32, given in vectors of 16 whose unused lanes are zeros. The factor
-/// 1/sqrt(block) is not applied.
+/// Transforms a head of headDim f32, given in vectors of 16. Unused lanes are zeros. The factor 1/sqrt(block) is not
+/// applied.
 KernelBuilder::Values hadamard(KernelBuilder &k, KernelBuilder::Values x, int64_t headDim);
 
 } // namespace ingot::codegen::cpu

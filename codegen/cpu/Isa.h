@@ -18,7 +18,7 @@
 
 namespace ingot::codegen::cpu {
 
-/// How the target multiplies u8 by s8 and sums products into int32 lanes.
+/// Specifies how the target multiplies u8 by s8 and sums products into int32 lanes.
 enum class DotKind : uint8_t { Vpdpbusd, Pmaddubsw };
 
 /// A tile register of AMX holds this many tokens by this many values of K, or these values of K by 16 rows.
@@ -27,11 +27,11 @@ constexpr int64_t kAmxTokens = 16, kAmxK = 32;
 struct Isa {
   std::string_view name;     ///< "avx2", as after --isa
   const char *cpu;           ///< LLVM's CPU name
-  const char *features = ""; ///< LLVM features beyond those of `cpu`
+  const char *features = ""; ///< LLVM features beyond the features of `cpu`
   int lanes;                 ///< f32 or i32 lanes of a vector register
   int registers;             ///< vector registers
-  /// The registers suffice for tiles of a product that cover all rows of a panel. At other levels, tiles with
-  /// more tokens cover fewer rows.
+  /// The level has enough registers for matmul tiles that cover all rows of a panel. At other levels, tiles with more
+  /// tokens cover fewer rows.
   bool coversPanel = false;
   DotKind dot;
   bool bf16Dot = false;   ///< has vdpbf16ps
@@ -83,7 +83,7 @@ inline constexpr Isa kAmx = [] {
   return isa;
 }();
 
-/// All levels.
+/// Returns all levels.
 std::span<const Isa *const> allIsas();
 /// Returns the level of that name, or nullptr if there is none.
 const Isa *isaNamed(std::string_view name);

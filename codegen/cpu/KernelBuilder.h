@@ -95,7 +95,7 @@ public:
   Value fmax(Value a, Value c);         ///< returns c if either is NaN (one vmaxps)
   Value toFloat(Value integers);        ///< signed to f32
   Value extend(Value halves);           ///< f16 or bf16 to f32
-  Value partsOfE4M3(Value codes);       ///< the numbers times 2^-8, exact (MatmulFp8.cpp)
+  Value partsOfE4M3(Value codes);       ///< the values times 2^-8, exact (MatmulFp8.cpp)
   Value select(Value condition, Value a, Value c);
 
   //===--- Vectors ----------------------------------------------------------===//
@@ -124,16 +124,17 @@ public:
   //
   // These are emulated in generic IR if isa.emulated is set, with the same bits.
 
-  /// Lane by lane: sum + the products of four u8 with four s8 (vpdpbusd).
+  /// Adds to each lane of `sum` the dot product of four u8 and four s8 (vpdpbusd).
   Value dotU8S8(Value sum, Value unsignedBytes, Value signedBytes);
   /// Byte by byte: table[code], for codes below 16 (vpshufb). `codes` is 16 bytes or a register.
   Value lookUp(Value codes, llvm::ArrayRef<uint8_t> table);
-  /// Byte by byte: a look-up in a table of 32 bytes. An index's lower four bits are in `nibbles`. Its fifth bit is
-  /// bit 7 of `fifth`, whose other bits are 0.
+  /// Looks up each byte in a table of 32 bytes. The lower four bits of an index are in `nibbles`. Its fifth bit is bit
+  /// 7 of `fifth`; the other bits of `fifth` are 0.
   Value lookUpOf5Bits(Value nibbles, Value fifth, llvm::ArrayRef<uint8_t> table);
-  /// Lane by lane: the sum of both products of s16 (vpmaddwd).
+  /// Returns, for each lane, the dot product of two s16 and two s16 (vpmaddwd).
   Value dotPairs(Value a, Value c);
-  /// Bit by bit: `yes` where `mask` has 1, `no` elsewhere (vpternlog). Registers of bytes.
+  /// Selects each bit from `yes` where `mask` has a 1, and from `no` elsewhere (vpternlog). Operands are registers of
+  /// bytes.
   Value merge(Value mask, Value yes, Value no);
   /// Converts f32s to the nearest integers, ties to even: vcvtps2dq in the default rounding mode.
   Value toNearestInts(Value v);

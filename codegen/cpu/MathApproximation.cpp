@@ -1,9 +1,8 @@
 //===- MathApproximation.cpp - Polynomials for exp, tanh, erf, sin, cos ---===//
 //
-// Coefficients of exp and tanh are minimax fits (Remez) of the formulas in this
-// file; those of erf are N. Juffa's (two ranges, one of them 1 - exp of a
-// polynomial). sin and cos are Taylor sums in f64: 24 bits are needed, and the
-// first omitted term is below 2^-36.
+// The coefficients of exp and tanh are minimax fits (Remez) of the formulas in this file. The coefficients of erf are
+// N. Juffa's (two ranges, one of them 1 - exp of a polynomial). sin and cos are Taylor sums in f64: 24 bits are needed,
+// and the first omitted term is below 2^-36.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MathApproximation.h"
 

@@ -10,9 +10,9 @@
 //           epilogue on registers
 //
 // For experts, this runs for the rows of one expert after another, with the panels of its matrix. An output head
-// that writes only keys first takes one of two planes (MatmulCandidates.h). Work items are panels. With one token
-// the kernel is a matrix-vector product at the speed of memory; with many, a matrix product at the speed of the
-// dot instruction.
+// that writes only keys first takes one of two planes (MatmulCandidates.h). Work items are panels. With one token the
+// kernel is a matrix-vector product that is limited by memory bandwidth. With many tokens it is a matrix product that
+// is limited by the throughput of the dot instruction.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "codegen/cpu/Emitters.h"
@@ -44,7 +44,7 @@ static bool roundsRows(kernel::MatmulOp op, const Isa &isa) {
   return arithmeticOf(op, isa) == Arithmetic::Bf16;
 }
 
-/// Bytes of rounded activations, the first part of a thread's scratch.
+/// Returns the size in bytes of rounded activations, the first part of a thread's scratch.
 static int64_t roundedBytes(kernel::MatmulOp op, const Isa &isa) {
   const int64_t block = matmulSchedule(op, isa).getTokenBlock();
   return roundsRows(op, isa) ? roundUp(block, kAmxTokens) * bf16RowBytes(isa, op.xType().getN())
@@ -57,8 +57,8 @@ bool ingot::codegen::cpu::usesAmx(kernel::MatmulOp op, const Isa &isa) {
   });
 }
 
-/// Bytes of one weight's sums of a panel for a block of tokens: f32 [tokens][32]. A gated pair has two such arrays.
-/// The configuration of the tile registers follows the last array.
+/// Returns the size in bytes of one weight's sums of a panel for a block of tokens: f32 [tokens][32]. A gated pair has
+/// two such arrays. The configuration of the tile registers follows the last array.
 static int64_t amxSumBytes(kernel::MatmulOp op, const Isa &isa) {
   const int64_t block = matmulSchedule(op, isa).getTokenBlock();
   return usesAmx(op, isa) ? roundUp(block, kAmxTokens) * kPanelRows * 4 : 0;
@@ -72,7 +72,7 @@ static bool coversPanel(const Isa &isa, int64_t tokens) {
   return tileVectors(isa, tokens) * isa.lanes == kPanelRows;
 }
 
-/// Bytes of output rows that are staged until they are quantised: f32 [tokens][32].
+/// Returns the size in bytes of output rows that are staged until they are quantised: f32 [tokens][32].
 static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   bool quantised = llvm::any_of(op.getOutputs().getTypes(), [](Type type) {
     return cast<ActivationType>(type).getKind() == RowKind::Q8;
@@ -84,12 +84,13 @@ static int64_t stagedBytes(kernel::MatmulOp op, const Isa &isa) {
   return most * kPanelRows * 4;
 }
 
-/// Bytes of the sums of the first weight of a gated pair, a register each: at most f32 [tokens][32].
+/// Returns the size in bytes of the sums of the first weight of a gated pair, a register each: at most f32
+/// [tokens][32].
 static int64_t gateBytes(kernel::MatmulOp op, const Isa &isa) {
   return op.getGated() ? matmulSchedule(op, isa).getTokenTiles().front() * kPanelRows * 4 : 0;
 }
 
-/// Bytes of unpacked panels: enough for the largest in any segment, twice for a gated pair.
+/// Returns the size in bytes of unpacked panels: enough for the largest in any segment, twice for a gated pair.
 static int64_t unpackedBytes(kernel::MatmulOp op, const Isa &isa) {
   int64_t most = 0;
   for (Type type : op.getWeights().getTypes()) {
@@ -215,7 +216,7 @@ private:
     });
     return result;
   }
-  /// Returns the index of an expert's panel among those of all experts.
+  /// Returns the index of an expert's panel among the panels of all experts.
   Value amongAll(Value panel) { return firstOfMatrix ? k.add(panel, firstOfMatrix) : panel; }
 
   LogicalResult collectSegments() {
@@ -310,14 +311,14 @@ private:
     return tile;
   }
 
-  /// Address of a panel of weight i of the segment, and of the unpacked panel.
+  /// Returns the address of a panel of weight i of the segment, and of the unpacked panel.
   Value panelAt(const Segment &segment, size_t i, Value panel) {
     return k.at(segment.weights[i], k.mul(amongAll(panel), segment.layout.panelBytes()));
   }
   Value unpackedAt(const Segment &segment, size_t i) {
     return k.at(unpacked, int64_t(i) * UnpackedLayout(segment.layout, k.isa).panelBytes());
   }
-  /// Address of the sums of weight i.
+  /// Returns the address of the sums of weight i.
   Value amxSumsAt(size_t i) { return k.at(amxSums, int64_t(i) * amxSumBytes(op, k.isa)); }
 
   /// Runs the tile over all 32 rows of the panel.
@@ -411,10 +412,11 @@ private:
     return success();
   }
 
-  /// With several tiles of tokens, the first tile over a panel would wait for memory, and memory would be
-  /// idle during the later ones. So each tile of the first kShareTokens tokens prefetches its share of the
-  /// panel that this thread takes next, spread over the parts of its rows. (Later tiles prefetch bytes after
-  /// that panel, for no use. A branch would cost as much as these few loads, which overlap with the dots.)
+  /// Prefetches a part of the next panel. With several tiles of tokens, the first tile over a panel would otherwise
+  /// wait for memory, and memory would be idle during the later tiles. So each tile of the first kShareTokens tokens
+  /// prefetches its share of the panel that this thread takes next, spread over the parts of its rows. (Later tiles
+  /// prefetch bytes after that panel, which are not used. A branch would cost as much as these few loads, which overlap
+  /// with the dot instructions.)
   void takeShareOfNext(const Segment &segment, Tile &tile, Value panel, Value first, Value part) {
     constexpr int64_t kShareTokens = 8;
     const PanelLayout &layout = segment.layout;

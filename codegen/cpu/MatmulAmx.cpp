@@ -1,17 +1,17 @@
 //===- MatmulAmx.cpp - bf16 weights times bf16 rows, in AMX tiles ----------===//
 //
-// A tile register is 16 rows of 64 bytes. tdpbf16ps adds a product of 16 tokens x 32 k and 32 k x 16 rows to 16 x 16
-// sums in f32 (Intel SDM, TDPBF16PS). A panel of bf16 needs no packing for it: the word of a row holds two
+// A tile register is 16 rows of 64 bytes. tdpbf16ps multiplies 16 tokens x 32 k by 32 k x 16 rows and adds the result
+// to 16 x 16 sums in f32 (Intel SDM, TDPBF16PS). A panel of bf16 needs no packing for it: the word of a row holds two
 // consecutive k, as the instruction expects them.
 //
 //            w0 (16 rows)  w1 (16 rows)          x  [16 tokens][32 k]  rows of emitRoundRows
 //   x0  [ sums 0        ][ sums 1     ]          w  [16 pairs of k][16 rows] lines of the panel, two apart
 //   x1  [ sums 2        ][ sums 3     ]          sums  [16 tokens][16 rows]
 //
-// The sums stay in their tiles for all of K, so a step of 32 k takes four loads and four products. For 16 tokens or
-// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) In each step, the products of even k
-// and those of odd k are summed separately, in ascending order. Then the sum of both is added. The bits do not depend
-// on which tokens share a tile.
+// The sums stay in their tiles for all of K, so a step of 32 k takes four loads and four tdpbf16ps. For 16 tokens or
+// fewer there is only x0. (Cutting K into parts that stay in L1 was not faster.) In each step, tdpbf16ps sums even k
+// and odd k separately, in ascending order, and then adds the two sums to the accumulator. The bits do not depend on
+// which tokens share a tile.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 

@@ -85,7 +85,7 @@ void CandidateFilter::start(Value x, Value rows) {
 
 Value CandidateFilter::asked() { return k.less(k.word(0), k.load(k.i64, scratch)); }
 
-/// Returns an i64 whose bit t is set if the bound `sums` of token t could win.
+/// Returns an i64 in which bit t is set if token t could win with its bound in `sums`.
 Value CandidateFilter::survivors(ArrayRef<Value> sums, int tokens, Value row) {
   size_t vectors = sums.size() / size_t(tokens);
   Value mask = k.word(0);

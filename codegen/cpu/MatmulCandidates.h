@@ -1,11 +1,11 @@
 //===- MatmulCandidates.h - Candidate filter of a greedy head -------------===//
 //
 // A greedy step needs the largest logit of each row (MatmulKeys.h). A q8x2 row has two planes of
-// codes, x ~ s (q + q'/256). The second plane doubles the dots for a small correction, which nearly
-// always applies to a logit far below the largest. A tile therefore walks K with only the first
-// plane, and again with both planes only for tokens with a logit that could still be the largest:
+// codes, x ~ s (q + q'/256). The second plane doubles the number of dot instructions for a small correction, nearly
+// always to a logit that is far below the largest. A tile therefore walks K with only the first plane, and again with
+// both planes only for tokens with a logit that could still be the largest:
 //
-//   U = an upper bound by the first plane          one dot of the two
+//   U = an upper bound by the first plane          one of two dot products
 //   U <= most ?                                    then no logit here can win: done
 //   V = the sum of both, folded into best, panel   as in every other step: the same bits
 //   most = the largest V of this call so far
@@ -17,14 +17,13 @@
 //   U = sum of p (dot + sign(d) r)      r = c (L'/256 + e (L + L'/256)),
 //                                       L = sum of |q|, L' = sum of |q'|
 //
-// In real numbers U - V is at least the sum of |p| (r - |dot'|/256), and |dot'| <= c L', the largest
-// amount that the second plane could add. The rest of r covers f32 rounding. s of the second plane is
-// exactly s/256, so p is the same number on both sides. Dots of one plane are below 2^24 and exact.
-// Two sources of error remain: the conversion of V's integer or the addition in U, and G fmas (2 G for
-// Q6_K, where each plane has its own fma and c is 32 times 128, the largest sub-scale). The error of
-// each sum is below (2 G + 2) 2^-24 times the sum of its terms' magnitudes, which are
-// |p| c (L + L'/256) and |p| (c L + r). With e = (4 G + 8) 2^-23, r exceeds both errors together and
-// its own rounding.
+// In exact arithmetic U - V is at least the sum of |p| (r - |dot'|/256), and |dot'| <= c L', the largest amount that
+// the second plane could add. The rest of r covers f32 rounding. s of the second plane is exactly s/256, so p is the
+// same number on both sides. Dots of one plane are below 2^24 and exact. Two sources of error remain: the conversion of
+// V's integer or the addition in U, and G fmas (2 G for Q6_K, where each plane has its own fma and c is 32 times 128,
+// the largest sub-scale). The error of each sum is below (2 G + 2) 2^-24 times the sum of its terms' magnitudes, which
+// are |p| c (L + L'/256) and |p| (c L + r). With e = (4 G + 8) 2^-23, r exceeds both errors together and its own
+// rounding.
 //
 // r is infinite if s is above 2^64 or NaN (sums might overflow), and if s is below 2^-60 but not 0 (p
 // might be subnormal). Such a row survives everywhere. Values that do not compare (NaN) survive, and so
@@ -57,7 +56,7 @@ public:
   /// Returns whether the op has two planes, integer codes without minimums, and keys of the sums themselves
   /// (no epilogue).
   static bool applies(kernel::MatmulOp op);
-  /// Returns the bytes of scratch; 0 if the filter does not apply.
+  /// Returns the size in bytes of scratch; 0 if the filter does not apply.
   static int64_t scratchBytes(kernel::MatmulOp op);
 
   /// `scratch` has scratchBytes(), aligned to 64.

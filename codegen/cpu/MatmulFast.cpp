@@ -13,15 +13,16 @@
 //   acc = fma(float(tA * negSumA + tB * negSumB), dmin * d_x, acc)
 //
 // With two planes (q8x2), dot = 256 * dot of the first + dot of the second, which is exact as well: up to
-// 256 * 32 * 128 * 127. With a scale per 16 it would not fit, so each plane has its own fmas, those of the first
-// plane first.
+// 256 * 32 * 128 * 127. With a scale per 16 it would not fit, so each plane has its own fmas, and the first plane is
+// added first.
 //
 // NVFP4's scales per 16 are floats, so each half of a group has its own fmas.
 //
 // vpdpbusd adds to int32. vpmaddubsw adds two products in int16 with saturation, so partial sums are widened
-// before they can saturate (stepsThatFit). 8-bit codes, and numbers of IQ4's table, would overflow with the
-// first two products. For them |w| is multiplied by x with the sign of w, and 2 * 128 * 127 just fits. Partial sums are
-// widened by a multiplication (vpmaddwd). If there is a scale per 16, it is the factor and costs nothing.
+// before they can saturate (stepsThatFit). With 8-bit codes, or with values of IQ4's table, the first two products
+// already could overflow. In these cases |w| is multiplied by x with the sign of w, and the largest sum of two
+// products, 2 * 128 * 127, fits. Partial sums are widened by a multiplication (vpmaddwd). If there is a scale per 16,
+// vpmaddwd multiplies by the scale, so applying the scale costs nothing.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/PanelGroup.h"
 
@@ -382,9 +383,9 @@ private:
     return arith::OrIOp::create(k.b, k.bitAnd(low, 0xffff), k.shiftLeft(high, 16));
   }
 
-  /// For a scale per 16: returns the sum of both 16-dots times their scales. It is computed in floats if the
-  /// dots do not fit 16 bits. No product or sum has more than 24 bits (2 * 16 * 127 * 32 * 128 for Q6_K), so
-  /// all are exact.
+  /// Returns, for formats with a scale per 16, the sum of the two 16-element dot products times their scales. It is
+  /// computed in floats if the dot products do not fit 16 bits. No intermediate result has more than 24 bits (2 * 16 *
+  /// 127 * 32 * 128 for Q6_K), so all are exact.
   SmallVector<Value> sumOfBoth(PanelGroup &group, Value xGroup, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (k.isa.dot == DotKind::Pmaddubsw)
@@ -465,7 +466,7 @@ private:
   const UnpackedLayout unpacked;
   const bool products; ///< codes are products with their sub-scales
   const bool halves;   ///< dots cover 16 k
-  const int zeroPoint; ///< zero point of the numbers in the dots
+  const int zeroPoint; ///< zero point of the values in the dot products
   const bool split = splitsSign(format, k.isa.dot);
   const int64_t groupsOfBlock;
   const VectorType bytes, words;

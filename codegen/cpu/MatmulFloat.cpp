@@ -2,8 +2,8 @@
 //
 // One fma per k and output, in order of k; f16 and bf16 weights are widened in registers. With
 // `fast_float`, bf16 weights and AVX512-BF16, activations are first rounded to bf16 (once per block
-// of tokens, into scratch), and vdpbf16ps takes two k at a time. It adds the odd product of a pair
-// first. It does not round in between, and it flushes denormals.
+// of tokens, into scratch), and vdpbf16ps takes two k at a time. It adds the product with the odd k of a pair first. It
+// does not round in between, and it flushes denormals.
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/MatmulTile.h"
 

@@ -79,7 +79,7 @@ private:
     return sums;
   }
 
-  /// Loads the codes of a register of rows, as numbers * 2^-8.
+  /// Loads the values of a register of rows, times 2^-8.
   Value numbersAt(const TileRows &rows, Value line) {
     Value codes = k.load(k.vec(k.i8, k.lanes), rows.at(k, line, 1), k.lanes);
     return k.partsOfE4M3(codes);

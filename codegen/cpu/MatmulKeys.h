@@ -1,7 +1,7 @@
 //===- MatmulKeys.h - Largest logits, found by the output head ------------===//
 //
-// A greedy step does not need the logits. A projection whose results go only to kernel.argmax keeps, for each
-// row of the batch and each of the 32 rows of a panel, the largest value that it has seen and its panel,
+// A greedy step does not need the logits. A projection that has kernel.argmax as its only consumer keeps, for each row
+// of the batch and each of the 32 rows of a panel, the largest value that it has seen and its panel,
 //
 //   scratch   per row of the batch:  i32 best[32]    the value, in the order of integers
 //                                    i32 panel[32]
@@ -30,7 +30,7 @@ class MatmulKeys {
   using Value = mlir::Value;
 
 public:
-  /// Returns the bytes of scratch; 0 if the op raises no keys.
+  /// Returns the size in bytes of scratch; 0 if the op raises no keys.
   static int64_t scratchBytes(kernel::MatmulOp op);
 
   /// `scratch` has scratchBytes(), aligned to 64. `n`: logits of a row.

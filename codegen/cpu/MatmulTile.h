@@ -11,7 +11,7 @@
 // four main loops:
 //
 //   fast    q8 rows:  exact int32 dot per group of 32, one f32 fma per group, in K order
-//           q8x2:     the same with dots of both planes in one integer
+//           q8x2:     the same, with the dot products of both planes in one integer
 //   exact   f32 rows: the weight de-quantised as in NumericFormat.h, one fma per k
 //   float   f32 rows, float weights: one fma per k; or vdpbf16ps per pair of k; or sums that AMX
 //           has computed for all tokens of a block
@@ -66,7 +66,7 @@ struct Tile {
   int64_t nextLines = 0;
   mlir::Value
       unpacked; ///< the panel of `vectors`, unpacked (PanelGroup.h). Null: the packed panel is read
-  int planes = 1; ///< number of consecutive q8 rows whose sum is x (2: q8x2)
+  int planes = 1; ///< x is the sum of this many consecutive q8 rows (2: q8x2)
   /// f32 [tokens][groups], rows `slackBytes` apart, in units of a dot: each dot is moved by this
   /// amount towards the larger sum (MatmulCandidates.h). Null: none.
   mlir::Value slack;
@@ -92,9 +92,9 @@ struct Tile {
   }
 };
 
-/// Weights of any format with integer codes; x in q8 or q8x2.
+/// Emits the main loop for weights of any format with integer codes, and x in q8 or q8x2.
 KernelBuilder::Values emitFastLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
-/// Weights of any format with integer codes; x in f32.
+/// Emits the main loop for weights of any format with integer codes, and x in f32.
 KernelBuilder::Values emitExactLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
 /// Float weights; x in f32.
 KernelBuilder::Values emitFloatLoop(KernelBuilder &k, const Tile &tile, const PanelLayout &layout);
@@ -104,14 +104,14 @@ KernelBuilder::Values emitFp8Loop(KernelBuilder &k, const Tile &tile, const Pane
 KernelBuilder::Values emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
                                       const PanelLayout &layout);
 
-/// Returns the numbers with even or odd k of words that hold two bf16, as f32.
+/// Returns the values with even or odd k of words that hold two bf16, as f32.
 mlir::Value numberOfPair(KernelBuilder &k, mlir::Value pairs, int64_t odd);
 
 /// Rounds `count` f32 rows of `columns` values to bf16 rows, bf16RowBytes apart.
 void emitRoundRows(KernelBuilder &k, mlir::Value from, mlir::Value to, mlir::Value count,
                    int64_t columns);
-/// Bytes from one row of bf16 to the next. AMX loads 16 rows at once, so its rows have one more cache line.
-/// Otherwise rows whose length is a power of two would compete for the same sets of the cache.
+/// Returns the distance in bytes from one row of bf16 to the next. AMX loads 16 rows at once, so its rows have one more
+/// cache line. Otherwise rows with a power-of-two length would compete for the same sets of the cache.
 constexpr int64_t bf16RowBytes(const Isa &isa, int64_t columns) {
   return roundUp(columns * 2, 64) + (isa.amx ? 64 : 0);
 }
@@ -123,7 +123,7 @@ constexpr int64_t bf16RowBytes(const Isa &isa, int64_t columns) {
 void emitTileConfig(KernelBuilder &k, mlir::Value count, mlir::Value at);
 void emitTileRelease(KernelBuilder &k);
 /// Computes the sums of `count` tokens, starting with the one at `tile.x`, for the panel of `tile.vectors`. `to` is
-/// f32 [tokens][32 rows]; x and `to` have room for a multiple of 16 tokens, whose last ones need no values.
+/// f32 [tokens][32 rows]; x and `to` have room for a multiple of 16 tokens. The surplus tokens may have any values.
 void emitAmxSums(KernelBuilder &k, const Tile &tile, const PanelLayout &layout, mlir::Value count,
                  mlir::Value to);
 

@@ -23,7 +23,7 @@ public:
       grid.emplace(k, layout);
   }
 
-  /// Returns the place of group `inBlock` of the block at `block`.
+  /// Returns the place of the group with index `inBlock` in the block at `block`.
   GroupPlace group(mlir::Value block, mlir::Value inBlock);
 
   /// Returns the i-th step in the cheapest order, in which steps that share a line follow each other.

@@ -14,7 +14,7 @@ int ingot::codegen::cpu::stepsThatFit(const NumericFormat &format) {
   return std::min(kStepsOfGroup, 32767 / (2 * 127 * format.largest()));
 }
 
-/// Returns minus the least of the products s * (q - zeroPoint), if adding it moves all of them into a byte.
+/// Returns minus the least value of s * (q - zeroPoint), if adding it makes every such value fit a byte.
 static std::optional<int> productZeroOf(const NumericFormat &format) {
   if (format.group != 16 || format.floatSubScales)
     return std::nullopt;

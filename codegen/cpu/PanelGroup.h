@@ -6,19 +6,19 @@
 //   UnpackedGroup  a thread's scratch, to which one pass over the panel (emitUnpackedPanel) has written the values of
 //                  a PackedGroup. Many tiles over one panel, as in a prompt, share the cost of that pass.
 //
-// Both give the same numbers, so a sum has the same bits. An unpacked panel is a sequence of parts. A part has
-// the fewest rows that a tile takes (all 32, or a register of AVX2), so tiles read ascending streams. A part is
-// a sequence of groups. A group holds, for its rows:
+// Both provide the same values, so a sum has the same bits. An unpacked panel is a sequence of parts. A part has the
+// fewest rows that a tile takes (all 32, or a register of AVX2), so tiles read ascending streams. A part is a sequence
+// of groups. A group holds, for its rows:
 //
-//   u8  q[8 steps][rows][4 k]   numbers of codes; q - 128 where dots split signs (Pmaddubsw, 8 bits)
+//   u8  q[8 steps][rows][4 k]   values of codes; q - 128 where dots split signs (Pmaddubsw, 8 bits)
 //   f32 scale[rows]             d, times s if s covers 32 k
 //   f32 minimum[rows]           if there are minimums: m, -(dmin*t), -(d*z), or dmin if they cover 16 k
 //   i32 s[2][rows]              if scales cover 16 k: one per half; f32 d*s for NVFP4
 //   i32 t[2][rows]              if minimums cover 16 k
 //
-// Where s * (q - zeroPoint) fits a byte (Q2_K, Q3_K) and dots need no widening (vpdpbusd), q is that product,
-// moved up by `productZero`, and there is no s. A group then costs one dot of 32 k instead of two of 16 and a
-// sum of products. The resulting integer is the same.
+// Where s * (q - zeroPoint) fits a byte (Q2_K, Q3_K) and dots need no widening (vpdpbusd), q holds s * (q - zeroPoint)
+// plus `productZero`, and there is no s. A group then costs one dot product of 32 k, instead of two of 16 k that are
+// scaled and added. The resulting integer is the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -46,8 +46,8 @@ struct UnpackedLayout {
   int64_t placeOf(int64_t row) const { return row / rows * partBytes() + row % rows * 4; }
 };
 
-/// Returns the number of steps whose products, two to a lane of int16, Pmaddubsw can sum without overflow; 0:
-/// not even one.
+/// Returns the number of steps that Pmaddubsw can sum without overflow in lanes of int16, to which each step adds two
+/// products. 0 means that even one step could overflow.
 int stepsThatFit(const NumericFormat &format);
 /// Returns whether dots of such codes take |w| and x with the sign of w (MatmulFast.cpp).
 inline bool splitsSign(const NumericFormat &format, DotKind dot) {

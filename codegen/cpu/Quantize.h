@@ -20,7 +20,7 @@ void storeQuantizedGroup(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, m
 void storeQuantizedGroups(KernelBuilder &k, llvm::ArrayRef<KernelBuilder::Values> values,
                           llvm::ArrayRef<mlir::Value> rows, mlir::Value group, const Q8Row &layout);
 
-/// Quantises the values of a group and writes them into a q8x2 row, whose planes are laid out as `layout`.
+/// Quantises the values of a group and writes them into a q8x2 row. `layout` is the layout of the row's planes.
 void storeTwoPlanes(KernelBuilder &k, llvm::ArrayRef<mlir::Value> values, mlir::Value row,
                     mlir::Value group, const Q8Row &layout);
 

@@ -8,9 +8,9 @@
 //
 // Values that a pass needs from earlier passes are computed again: the row is in L1, and
 // an output may be one of the inputs, so nothing is stored before the last pass.
-// Vectors have 16 lanes at every level (AVX2 takes two registers), so sums are the same
-// numbers everywhere. Padding of a row (PanelLayout.h) is read, left out of the sums and
-// written as 0. Padding of `columns` is read as well: it is 0, the index of an existing element.
+// Vectors have 16 lanes at every level (AVX2 takes two registers), so sums have the same bits at all levels. Padding of
+// a row (PanelLayout.h) is read, left out of the sums and written as 0. Padding of `columns` is read as well: it is 0,
+// the index of an existing element.
 //===----------------------------------------------------------------------===//
 #include "codegen/RegionWalker.h"
 #include "codegen/cpu/Emitters.h"

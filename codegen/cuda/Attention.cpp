@@ -46,12 +46,12 @@ struct AttentionSizes {
   int64_t workspace() const {
     return 4 * counters + slots * kvHeads * int64_t(llvm::alignTo(group * (headDim + 2), 4)) * 4;
   }
-  /// Whether blocks can split a tile. Each KV head of each split tile needs a counter, and there are
+  /// Returns whether blocks can split a tile. Each KV head of each split tile needs a counter, and there are
   /// fewer such tiles than shares(). A window of at most two KV chunks is left to one block.
   bool splits() const {
     return 2 * kvHeads <= counters && (window == 0 || window > 2 * chunkPositions);
   }
-  /// The number of splits in addition to one per tile. Together they have about 512 blocks: four for
+  /// Returns the number of splits in addition to one per tile. Together they have about 512 blocks: four for
   /// each multiprocessor of a large GPU, which runs two of them at a time.
   int64_t shares() const { return std::clamp<int64_t>(512 / kvHeads, 2, 256); }
 };

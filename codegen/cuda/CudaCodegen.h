@@ -53,9 +53,9 @@ struct TensorMapOf {
   uint32_t unitRows = 1;
 };
 
-/// One symbol of a program and the conditions to launch it. A step launches the first variant whose
-/// guards hold. Guards only matter for speed: every variant is correct for every batch, since its grid
-/// covers the batch. A step may therefore also use a later variant.
+/// One symbol of a program and the conditions to launch it. A step launches the first variant for which all guards
+/// hold. Guards only matter for speed: every variant is correct for every batch, since its grid covers the batch. A
+/// step may therefore also use a later variant.
 struct CudaVariant {
   std::string symbol;
   LaunchExtent::Base guardBase =
@@ -98,7 +98,7 @@ lm::WeightLayout matrixLayout(mlir::Operation *consumer);
 /// different code.
 kernel::KernelShape kernelShape(kernel::FuncOp kernel);
 
-/// How the attention kernels of one program can be split among blocks: AttentionSplitting of
+/// Describes how the attention kernels of one program can be split among blocks: AttentionSplitting of
 /// runtime/device/cuda/AttentionSplits.h. Zeros if none of them can be split.
 struct SharedAttention {
   int64_t shares = 0, slots = 0;
@@ -108,7 +108,7 @@ SharedAttention sharedAttention(llvm::ArrayRef<kernel::FuncOp> kernels);
 /// Prints the kernel as CUDA C++. Reports errors at the kernel.
 mlir::FailureOr<CudaProgram> emitKernel(kernel::FuncOp kernel, const EmitOptions &options = {});
 
-/// Bytes per row of the sums that kernel.draw_weigh passes to kernel.draw_ids (device/draw.cuh).
+/// Returns the number of bytes per row of the sums that kernel.draw_weigh passes to kernel.draw_ids (device/draw.cuh).
 int64_t drawSumsBytes(int64_t vocabulary);
 
 /// Returns the program that fills a weight of `format` from a seed (device/seed.cuh). It does not come

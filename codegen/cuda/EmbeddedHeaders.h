@@ -12,7 +12,7 @@ struct EmbeddedHeader {
 
 /// codegen/cuda/device/*.cuh, by file name.
 std::span<const EmbeddedHeader> deviceHeaders();
-/// The additional headers that host compilation needs: emulator/kernel/*.cuh and the emulator's entry
+/// Returns the additional headers that host compilation needs: emulator/kernel/*.cuh and the emulator's entry
 /// points. Each is named by its path from the source root.
 std::span<const EmbeddedHeader> emulatorHeaders();
 

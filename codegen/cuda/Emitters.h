@@ -45,7 +45,7 @@ mlir::LogicalResult emitArgmaxFinish(KernelText &k, kernel::ArgmaxFinishOp op);
 mlir::LogicalResult emitDrawWeigh(KernelText &k, kernel::DrawWeighOp op);
 mlir::LogicalResult emitDrawIds(KernelText &k, kernel::DrawIdsOp op);
 
-/// Bytes of the workspace that blocks need to split positions (split-KV), whether or not the op has
+/// Returns the size in bytes of the workspace that blocks need to split positions (split-KV), whether or not the op has
 /// one yet; 0 if the op cannot be split.
 int64_t workspaceBytes(kernel::AttentionOp op);
 /// Returns the reason why there is no code for the op; empty if there is code.

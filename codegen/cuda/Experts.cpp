@@ -14,7 +14,7 @@ static_assert(RoutesLayout{3}.weight() == 12 && RoutesLayout{3}.row() == 24 &&
               RoutesLayout{3}.segments() == 64 && sizeof(RouteSegment) == 12 &&
               offsetof(RouteSegment, first) == 4 && offsetof(RouteSegment, end) == 8);
 
-// device/experts.cuh repeats these numbers.
+// device/experts.cuh repeats these values.
 static constexpr int64_t kRouteWarps = 4, kCombined = 1024;
 
 static std::string refusalOf(kernel::RoutesType type) {

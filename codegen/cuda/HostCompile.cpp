@@ -127,7 +127,7 @@ private:
 
   std::string objectOf(const CudaProgram &program) const { return place(program.name + ".o"); }
 
-  /// The compiler flags that affect the object. Paths are not among them: `-ffile-prefix-map` keeps
+  /// Returns the compiler flags that affect the object. Paths are not among them: `-ffile-prefix-map` keeps
   /// them out of the object.
   std::vector<std::string> flags() const {
     llvm::StringRef digits = llvm::StringRef(options.architecture).drop_front(3);

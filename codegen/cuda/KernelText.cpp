@@ -233,7 +233,7 @@ std::string ingot::codegen::cuda::formatText(WeightFormat id) {
                          format.zeroPoint, tableText(format), kSigns[int(format.grid->signs)],
                          entriesName(format));
   }
-  // Packing::Bit1 stores only bit 1 of each code, so a stored code has one bit, whose value is 2.
+  // Packing::Bit1 stores only bit 1 of each code, so a stored code has one bit, which has the value 2.
   const int bits = format.packing == NumericFormat::Packing::Bit1 ? 1 : format.bits;
   constexpr const char *kScales[] = {"F16", "BF16", "F32"};
   const auto truth = [](bool value) { return value ? "true" : "false"; };

@@ -16,7 +16,7 @@ class KernelText {
 public:
   explicit KernelText(kernel::FuncOp kernel);
 
-  /// The smallest and the largest number of units (tokens or logits rows) of a step that launches the kernel.
+  /// Returns the smallest and the largest number of units (tokens or logits rows) of a step that launches the kernel.
   int64_t leastCount() const { return least; }
   int64_t mostCount() const { return most; }
 
@@ -74,7 +74,7 @@ private:
   std::string includes, definitions, body;
   int depth = 0;
   llvm::SmallVector<std::string> included;
-  llvm::SmallVector<WeightFormat> grids; ///< formats whose grid entries are in `definitions`
+  llvm::SmallVector<WeightFormat> grids; ///< formats that have their grid entries in `definitions`
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::DenseSet<mlir::Value> writtenOperands;
 };
@@ -82,19 +82,19 @@ private:
 /// Returns a literal that reads back as the same number: `1.0f`, `0x1.99999ap-4f`.
 std::string floatText(double value);
 
-/// The device library's type for a format: "Q4_0".
+/// Returns the device library's type for a format: "Q4_0".
 std::string formatText(WeightFormat format);
 /// Defines the entries of a format's grid under the name that formatText uses; empty if the format has no grid.
 /// A kernel with such a definition must include formats_grid.cuh before it.
 std::string gridText(WeightFormat format);
-/// The device library's type for a float format in panels (device/matmul_f32.cuh): "PanelF32".
+/// Returns the device library's type for a float format in panels (device/matmul_f32.cuh): "PanelF32".
 llvm::StringRef panelText(WeightFormat format);
 
-/// The C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u64 for
+/// Returns the C++ type of an operand's elements: float for f32 rows and vectors, u16 for bf16 rows, u64 for
 /// rows of keys, i32 for i32 rows and routes, u8 for matrices and the KV pool.
 llvm::StringRef elementText(mlir::Type type);
 
-/// The number of values from one row to the next.
+/// Returns the number of values from one row to the next.
 int64_t rowStride(kernel::ActivationType rows);
 
 } // namespace ingot::codegen::cuda

@@ -61,7 +61,7 @@ LogicalResult MatmulEmitter::emit() {
     emitExpertVariants();
     return success();
   }
-  // Each variant covers the counts above those of the variant before it.
+  // Each variant covers the counts above the maximum of the variant before it.
   int64_t covered = k.leastCount() - 1;
   auto add = [&](const std::string &suffix, Loop loop, int64_t tokens, int64_t maxCount) {
     if (maxCount <= covered || covered >= mostCount)

@@ -48,7 +48,7 @@ public:
 private:
   // Matmul.cpp
   void collectSegments();
-  /// Emits a variant whose blocks take `tokens` tokens, for steps of up to `maxCount`.
+  /// Emits a variant with blocks of `tokens` tokens, for steps of up to `maxCount`.
   void emitVariant(llvm::StringRef suffix, Loop loop, int64_t tokens, int64_t maxCount);
   bool isPadded(const Segment &segment) const;
   /// Emits the zeros that pad each row: the block of a segment's last tile writes them. With
@@ -63,14 +63,14 @@ private:
   static int64_t rowsOfTile(Loop loop);
   int64_t tilesOfBlock(Loop loop) const;
   static int64_t tilesOf(const Segment &segment, Loop loop);
-  /// Bytes of a decode block's sums. A block that appends half-split pairs owns two tiles, so it has as
-  /// many sums as for two weights.
+  /// Returns the size in bytes of a decode block's sums. A block that appends half-split pairs owns two tiles, so it
+  /// has as many sums as for two weights.
   int64_t partialBytes(int64_t tokens, bool appends) const;
-  /// Bytes of dynamic shared memory. Every kernel asserts that it equals sharedText(), the size that
-  /// the device code computes from its own layout.
+  /// Returns the size in bytes of dynamic shared memory. Every kernel asserts that it equals sharedText(), the size
+  /// that the device code computes from its own layout.
   int64_t sharedBytesOf(Loop loop, int64_t tokens, bool appends);
   std::string sharedText(Loop loop, int64_t tokens, bool appends);
-  /// The number of blocks that must fit on a multiprocessor; 0: no minimum. A higher number makes ptxas
+  /// Returns the number of blocks that must fit on a multiprocessor; 0: no minimum. A higher number makes ptxas
   /// use fewer registers. For a pair of weights in super-blocks the number is 3: with 1, the code that
   /// unpacks both weights at once would use every register that a block may have, and with 3 nothing
   /// spills. For f32 it is 2, since two blocks hide each other's latencies.
@@ -84,7 +84,7 @@ private:
   /// Returns "segment == 0 ? a : segment == 1 ? b : c" over the segments of `among`.
   std::string choose(llvm::ArrayRef<size_t> among, llvm::function_ref<std::string(size_t)> value);
   void emitGroup(llvm::ArrayRef<size_t> group, Loop loop, int64_t tokens, bool folds);
-  /// The largest number of aux elements that a result of these segments takes, at least 1 since it is
+  /// Returns the largest number of aux elements that a result of these segments takes, at least 1 since it is
   /// an array's size.
   size_t heldOf(llvm::ArrayRef<size_t> group) const;
   const char *count();

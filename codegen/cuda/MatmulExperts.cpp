@@ -37,7 +37,7 @@ void MatmulEmitter::emitExpertVariants() {
       bound(emitExperts(suffix, loop, rows), {LaunchExtent::Tokens, used, rows / 2}, most);
   };
   if (options.wgmma) {
-    // Fp8Cases.cpp uses the same bound to choose fp8 products.
+    // Fp8Cases.cpp uses the same bound to choose fp8 MMAs.
     auto beyond = [&](int64_t rows) { return rows * int64_t(llvm::divideCeil(experts, used)); };
     add("_prefill", Loop::Prefill, tokens, beyond(kFewTokens));
     if (op.getXFp8())

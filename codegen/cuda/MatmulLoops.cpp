@@ -1,6 +1,6 @@
 //===- MatmulLoops.cpp - Resources of a projection's main loops ------------===//
-// The loops are in device/matmul_*.cuh. Each kernel asserts that the byte counts computed here equal
-// those of its device code.
+// The loops are in device/matmul_*.cuh. Each kernel asserts that the byte counts computed here equal the byte counts in
+// its device code.
 //===----------------------------------------------------------------------===//
 #include "codegen/cuda/MatmulEmitter.h"
 #include "runtime/formats/FragmentLayout.h"

@@ -18,8 +18,8 @@ struct MatmulPrologue {
   int64_t sharedBytes = 0;
 };
 
-/// Prints the prologue and names the operands of `rows`. `shape` is that of the projection that
-/// consumes the fused value.
+/// Prints the prologue and names the operands of `rows`. `shape` is the shape of the projection that consumes the fused
+/// value.
 mlir::FailureOr<MatmulPrologue> emitPrologue(KernelText &k, kernel::RowwiseOp rows,
                                              const MatmulShape &shape);
 

@@ -46,7 +46,7 @@ public:
   NvrtcResult compile(const std::string &source, const std::string &name,
                       const std::string &arch) const;
 
-  /// The options that `compile` passes to NVRTC.
+  /// Returns the options that `compile` passes to NVRTC.
   static std::vector<std::string> options(const std::string &arch);
 
   std::string version() const; ///< "13.0"

@@ -20,7 +20,7 @@
 
 namespace ingot::codegen::cuda {
 
-/// The number of warps that a statistic over n values is split among.
+/// Returns the number of warps that a statistic over n values is split among.
 inline int64_t rowWarps(int64_t n) { return n >= 1024 ? 8 : 4; }
 
 class RowRegion {
@@ -38,8 +38,8 @@ public:
   void setMean(kernel::RowStatOp stat, llvm::StringRef name) {
     texts.set(stat.getResult(), name.str());
   }
-  /// Computes values for one element of a row: prints the operations that a value needs, each once,
-  /// and returns its text. `row` is the text of the inputs' row index, `index` that of the element.
+  /// Computes values for one element of a row. It prints the operations that a value needs, each once, and returns the
+  /// text of the value. `row` is the text of the inputs' row index, and `index` is the text of the element's index.
   class Elements {
   public:
     Elements(RowRegion &region, llvm::StringRef row, llvm::StringRef index = "i");
@@ -61,8 +61,8 @@ private:
   int count = 0;
 };
 
-/// The text of element `index` of a row of `memory`. If `memory` is a vector, `row` is ignored; if its
-/// rows have one value, `index` is ignored.
+/// Returns the text of element `index` of a row of `memory`. If `memory` is a vector, `row` is ignored; if its rows
+/// have one value, `index` is ignored.
 std::string elementAt(const KernelText &k, mlir::Value memory, llvm::StringRef row,
                       llvm::StringRef index = "i");
 

@@ -1,4 +1,4 @@
-//===- Sample.cpp - Sampling ids from logits rows, for GPUs ----------------===//
+//===- Sample.cpp - Samples tokens from rows of logits, for GPUs -----------===//
 //
 // kernel.argmax, argmax_finish, draw_weigh and draw_ids: a block takes a piece of a row, or a whole
 // row (device/sample.cuh, device/draw.cuh); in argmax_finish it takes 32 rows.

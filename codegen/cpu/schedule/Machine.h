@@ -1,9 +1,8 @@
 //===- Machine.h - CPU parameters of the cost model -----------------------===//
 //
-// Each ISA level is compiled for one typical machine. Its numbers are constants and never probed, so
-// the same checkpoint gives the same engine wherever it is compiled. Only their ratios decide a
-// schedule, so they need not be exact. `ingot inspect E --roofline` measures the limits of the current
-// machine.
+// Each ISA level is compiled for one typical machine. The properties of the machine are constants and are never probed,
+// so the same checkpoint gives the same engine wherever it is compiled. Only their ratios decide a schedule, so they
+// need not be exact. `ingot inspect E --roofline` measures the limits of the current machine.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -35,7 +35,7 @@ constexpr double kImperfect = 1.0 / 8;
 constexpr double kL2Share =
     3.0 / 8; ///< for rows of x; the rest for panels, outputs and prefetching
 
-/// Cycles of a product of tiles, 2 * 16 * 16 * 32 operations (Intel's optimisation manual, 20.5).
+/// Cycles of one multiplication of two tiles, which is 2 * 16 * 16 * 32 operations (Intel's optimisation manual, 20.5).
 constexpr double kAmxCycles = 16;
 
 double overlap(double a, double b) { return std::max(a, b) + kImperfect * std::min(a, b); }
@@ -46,7 +46,7 @@ NumericFormat formatOf(kernel::MatmulOp op, size_t weight) {
 
 bool isQuantised(RowKind kind) { return kind == RowKind::Q8 || kind == RowKind::Q8x2; }
 
-/// Returns the number of instructions that turn a group's codes into numbers.
+/// Returns the number of instructions that unpack the codes of a group.
 double unpacking(const NumericFormat &format, const Isa &isa) {
   switch (format.packing) {
   case NumericFormat::Packing::Planes:
@@ -57,7 +57,7 @@ double unpacking(const NumericFormat &format, const Isa &isa) {
     return isa.vbmi ? 26 : 34;
   case NumericFormat::Packing::Grid:
     const Grid &grid = *format.grid;
-    // Lookups in tables of 128 bytes, whose results are joined; then four instructions per step.
+    // Look-ups in tables of 128 bytes, instructions that join the results, then four instructions per step.
     if (GridCodes::permutes(grid, isa))
       return double(indexLines(grid)) * 4 * (grid.count() / 128) + 4 * 8;
     return 32.0 / grid.run * (2 * isa.lanes + 6) + 5 * 8; // a gather reads lane by lane
@@ -126,7 +126,7 @@ bool multipliesBf16WithAmx(kernel::MatmulOp op, const Isa &isa) {
   return isa.amx && arithmeticOf(op, isa) == Arithmetic::Bf16;
 }
 
-/// Returns the bytes of a row of x in the encoding that is multiplied.
+/// Returns the size in bytes of a row of x in the encoding that is multiplied.
 int64_t xRowBytes(kernel::MatmulOp op, const Isa &isa) {
   return multipliesBf16WithAmx(op, isa) ? bf16RowBytes(isa, op.xType().getN())
                                         : op.xType().rowBytes();
@@ -220,10 +220,10 @@ int64_t ingot::codegen::cpu::tileRegisters(kernel::MatmulOp op, const Isa &isa, 
   int64_t vectors = tileVectors(isa, tokens), sums = vectors * tokens;
   if (!isQuantised(op.xType().getKind()))
     return sums + vectors + 2; // and a broadcast and a temporary of unpacking
-  // Registers hold the f32 sums and the dots of a group, for Q6_K also the dots of the first half. Then
-  // there are codes, and three more registers: the nibble mask, a broadcast and a scale. A dot of more than
-  // one instruction also takes the ones, a product and a partial sum. The numbers are calibrated with the
-  // spills that `matmul-bench --spills` counts.
+  // Registers hold the f32 sums and the dot products of a group, for Q6_K also the dot products of the first half. The
+  // codes need registers too, and so do the nibble mask, a broadcast and a scale. A dot product that takes more than
+  // one instruction also needs registers for a vector of ones, a product and a partial sum. The counts are calibrated
+  // with the spills that `matmul-bench --spills` counts.
   int64_t kinds = needsProducts(op) ? 3 : 2;
   if (mayLeaveSums(op, isa))
     kinds = 1;

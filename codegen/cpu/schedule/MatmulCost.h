@@ -23,10 +23,11 @@
 //   reached(d): 1, or `prefetchless` where d = 0
 //
 // Tiles that need more registers than the level has spill in the innermost loop (except f32 sums of AVX2, which
-// are needed only once per group). Blocks whose rows of x take more than 3/8 of L2 read them again from memory
-// for every panel. Neither is a candidate. A schedule is chosen by the mean of seconds(T) / bound(T) over steps
-// of 1, 8, 32 and 512 tokens. bound(T) is the larger of two times: that of the memory at full rate, and that of the
-// multiplications at full rate. So taking twice as long as the machine allows costs the same in decode and prefill.
+// are needed only once per group). A block that has rows of x larger than 3/8 of L2 reads them again from memory for
+// every panel. Schedules with such tiles or blocks are not candidates. A schedule is chosen by the mean of seconds(T) /
+// bound(T) over steps of 1, 8, 32 and 512 tokens. bound(T) is the larger of two times: the time for all memory traffic
+// at full bandwidth, and the time for all multiplications at full rate. Taking twice as long as the machine allows
+// therefore has the same weight in decode and in prefill.
 //===----------------------------------------------------------------------===//
 #pragma once
 

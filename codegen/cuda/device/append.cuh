@@ -6,15 +6,15 @@
 //
 //   interleaved   rows 2i, 2i + 1                 they are neighbours in a tile: one thread finishes both
 //   half          rows i, i + headDim / 2         they are in two tiles (half_split_tile returns the lower).
-//                                                 A block owns both, like those of a gated pair of weights
+//                                                 One block owns both tiles, as with a gated pair of weights
 //
-// The operations are those of rope_head and rope_append, each rounded once, so the bits are the same.
+// The operations are the same as in rope_head and rope_append, and each is rounded once, so the bits are the same.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "batch.cuh"
 
-/// The lower of the two tiles of block `number`. Half a head is a whole number of tiles.
+/// Returns the lower of the two tiles of block `number`. Half a head is a whole number of tiles.
 constexpr i32 half_split_tile(i32 number, i32 headDim) {
   return number / (headDim / 32) * (headDim / 16) + number % (headDim / 32);
 }

@@ -100,7 +100,7 @@ DEVICE void bulk_load_stream(void *shared, const void *global, u32 bytes, u64 *b
                "l"(global), "r"(bytes), "r"(shared_address(bar)), "l"(evict_first_policy())
                : "memory");
 }
-/// Copies to the same offset in every block of the cluster whose bit is set. Each block counts the
+/// Copies to the same offset in every block of the cluster that has its bit set in the mask. Each block counts the
 /// bytes on its own mbarrier at bar's offset.
 DEVICE void bulk_load_multicast(void *shared, const void *global, u32 bytes, u64 *bar, u16 blocks) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
@@ -109,8 +109,8 @@ DEVICE void bulk_load_multicast(void *shared, const void *global, u32 bytes, u64
                "l"(global), "r"(bytes), "r"(shared_address(bar)), "h"(blocks)
                : "memory");
 }
-/// Copies shared memory to global memory, in groups like those of cp.async. Call fence_proxy_async and
-/// a barrier before it.
+/// Copies shared memory to global memory, in groups like the groups of cp.async. Call fence_proxy_async and a barrier
+/// before it.
 DEVICE void bulk_store(void *global, const void *shared, u32 bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
                "r"(shared_address(shared)), "r"(bytes)
@@ -131,9 +131,9 @@ template <int Left> DEVICE void bulk_wait() {
 struct alignas(64) TensorMap {
   u64 opaque[16];
 };
-/// Loads the box whose first element is column x, row y. Elements outside the matrix become 0, and `bar`
-/// counts their bytes too, so it always receives the bytes of a whole box. `shared` is 128-byte aligned,
-/// or 1024-byte aligned if the map has a swizzle.
+/// Loads the box that starts at column x, row y. Elements outside the matrix become 0. `bar` also counts the bytes of
+/// these elements, so it always receives the byte count of a whole box. `shared` is 128-byte aligned, or 1024-byte
+/// aligned if the map has a swizzle.
 DEVICE void tensor_load_2d(void *shared, const TensorMap *map, i32 x, i32 y, u64 *bar) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "
                "[%1, {%2, %3}], "

@@ -19,16 +19,14 @@
 // K and V are loaded from global memory into fragments, 16 bytes per load (8 for E4M3), in an order in
 // which no two lanes load the same data:
 //
-//   K   a head dimension may become any k of the product, as long as q agrees: lane (g, c) loads
-//       dimensions 32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1
-//       of step 2t + 1
-//   V   a dimension may become any column of the product: lane (g, c) loads dimensions 64h + 8g … + 7
-//       of positions 16i + {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of product e, and
-//       a byte permutation assembles a pair of positions
+//   K   a head dimension may become any k of the MMA, as long as q uses the same order: lane (g, c) loads dimensions
+//       32t + 8c … + 7 of position 8j + g; the four pairs are b0, b1 of step 2t and b0, b1 of step 2t + 1
+//   V   a dimension may become any column of the MMA: lane (g, c) loads dimensions 64h + 8g … + 7 of positions 16i +
+//       {2c, 2c+1, 2c+8, 2c+9}; the e-th of the eight is column g of MMA e, and a byte permutation assembles a pair of
+//       positions
 //
-// A scaled page (E4M3) has a scale for each position. Scores are multiplied by K's scale, and
-// probabilities by V's before they are rounded for the product. l is the sum of the unscaled
-// probabilities.
+// A scaled page (E4M3) has a scale for each position. Scores are multiplied by the scale of K. Probabilities are
+// multiplied by the scale of V before they are rounded for the MMA. l is the sum of the unscaled probabilities.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -44,8 +42,8 @@ constexpr float kNoScore = -1e30f; ///< below any score, finite
 template <class S> struct AttentionShape {
   static constexpr i32 group = S::heads / S::kvHeads;
   static constexpr i32 kChunks = divide_up(S::headDim, 32), vChunks = divide_up(S::headDim, 64);
-  /// The number of chunks of 32 dimensions of K whose loads are in flight at once. It is the number of
-  /// all chunks if they fit the registers together with the sums of a decode block.
+  /// The number of chunks of 32 dimensions of K that are loaded at once. All chunks are loaded at once if they fit the
+  /// registers together with the sums of a decode block.
   static constexpr i32 together = S::headDim > 128 ? 1 : group *S::headDim > 1024 ? 2 : kChunks;
   static constexpr bool qInRegisters = S::headDim <= 64;
   static constexpr i32 qBytes =
@@ -149,7 +147,7 @@ template <class S> struct Queries {
   }
 };
 
-/// 2^(x - y). It is not NaN if both are kNoScore, which is finite.
+/// Returns 2^(x - y). The result is not NaN if x and y are both kNoScore, because kNoScore is finite.
 DEVICE float weight_of(float x, float y) { return exp2_fast(x - y); }
 /// Merges one element of a part into the total so far. Both are multiplied by their weights.
 DEVICE float merged(float total, float weight, float part, float weightOfPart) {
@@ -223,7 +221,7 @@ template <class S> struct ValuesInPages {
     if constexpr (S::window)
       seen = before(left) & ~before(pages.first - start);
   }
-  /// The position within the KV tile.
+  /// Returns the position within the KV tile.
   static MEMBER i32 place(i32 i, i32 j) {
     return 16 * i + 2 * (threadIdx.x % 4) + j % 2 + j / 2 * 8;
   }

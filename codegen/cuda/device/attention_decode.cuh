@@ -11,16 +11,16 @@
 //   workspace  (m, l, o) of each chunk, in its slot    the last block to arrive merges all, in
 //                                                      order
 //
-// A slot holds one chunk, never the sum of a block, so the bits equal those of every other variant,
-// however the chunks are assigned. Because chunks are assigned round-robin and not in contiguous
-// ranges, layers with a window can use the same list of splits: the few chunks of the window are also
-// spread over as many blocks as possible.
+// A slot holds the result of one chunk, never the sum of a block. The bits therefore equal the bits of every other
+// variant, however the chunks are assigned. Because chunks are assigned round-robin and not in contiguous ranges,
+// layers with a window can use the same list of splits: the few chunks of the window are also spread over as many
+// blocks as possible.
 //
 // Loads in flight: V of a KV tile is copied to shared memory by cp.async. Each lane copies the data
 // that it reads itself, so no barrier is needed. K is prefetched into L2 and loaded to registers. Both
 // are requested before either is used: 32 KB per warp for bf16 heads of 128, with 8 warps per
-// multiprocessor. The next chunk is requested as soon as this one has been used. A chunk whose
-// positions were all written by earlier steps is requested before pdl_wait.
+// multiprocessor. The next chunk is requested as soon as this one has been used. If earlier steps wrote all positions
+// of a chunk, it is requested before pdl_wait.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -53,7 +53,7 @@ template <class S> struct DecodeShape {
                        weightsAt = tilesAt + tilesBytes, aloneBytes = weightsAt + weightsBytes,
                        mergeBytes = group * (4 * kSlotsAtOnce + 1) * 4;
 };
-/// Bytes of shared memory.
+/// Returns the size in bytes of shared memory.
 template <class S> constexpr i32 attention_decode_shared() {
   return DecodeShape<S>::aloneBytes > DecodeShape<S>::mergeBytes ? DecodeShape<S>::aloneBytes
                                                                  : DecodeShape<S>::mergeBytes;
@@ -414,8 +414,8 @@ DEVICE void attention_decode(const float *q, const u8 *pool, Y *y, const float *
   attend(work, q, y, sinks, shared, first, blocks, fetched, !alone, workspace);
   if (alone)
     return;
-  // The barrier at the end of `attend` orders the block's writes. The counter releases them and
-  // acquires those of the blocks that arrived earlier.
+  // The barrier at the end of `attend` orders the block's writes. The counter releases them, and acquires the writes of
+  // the blocks that arrived earlier.
   if (threadIdx.x == 0)
     arrived[0] = add_acq_rel(workspace.counter, 1);
   sync_block();

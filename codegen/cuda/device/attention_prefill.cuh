@@ -18,7 +18,7 @@ template <class S> struct PrefillShape {
   static constexpr i32 totalsAt = AttentionShape<S>::qBytes, totalFloats = chunks * 32 * 32,
                        warpBytes = totalsAt + totalFloats * 4;
 };
-/// Bytes of shared memory.
+/// Returns the size in bytes of shared memory.
 template <class S> constexpr i32 attention_prefill_shared() {
   return kPrefillWarps * PrefillShape<S>::warpBytes;
 }

@@ -31,7 +31,7 @@ struct AttentionSplit {
   i32 token, sequence, position, index, of, slot, counter, zero;
 };
 
-/// How the id that follows a logits row is sampled.
+/// Describes how the token that follows a logits row is sampled.
 struct RowSampling {
   u64 seed;
   double scale; ///< 1 / temperature; 0: greedy
@@ -42,7 +42,7 @@ struct RowSampling {
   u32 zero;
 };
 
-/// How a sequence with tokens in the step reads and writes its fixed states.
+/// Describes how a sequence with tokens in the step reads and writes its fixed states.
 struct StateSpan {
   i32 firstToken, tokens, from, firstWrite, writes, zero;
 };
@@ -59,8 +59,8 @@ struct BatchView {
   const AttentionTile *attentionTiles; ///< [tiles]
   const i32 *blockTable;               ///< [sequences][blockTableStride]
   i64 blockTableStride;
-  const i32 *earlierIds;        ///< the previous step's ids, indexed by its logits rows
-  const RowSampling *sampling;  ///< [rows], if ids are sampled
+  const i32 *earlierIds;        ///< the previous step's tokens, indexed by its logits rows
+  const RowSampling *sampling;  ///< [rows], if tokens are sampled
   const void *groupTables;      ///< for CPUs only
   const AttentionSplit *splits; ///< [splitCount]
   i64 splitCount;

@@ -10,7 +10,7 @@
 #include "batch.cuh"
 
 constexpr i32 kConvChannels = 128; ///< channels per block
-constexpr i32 kConvAhead = 8;      ///< tokens whose loads a thread issues at once
+constexpr i32 kConvAhead = 8;      ///< number of tokens that a thread loads at once
 
 /// x, y: f32 rows of Channels; weight: [History + 1][Channels]; a slot holds [History][Channels].
 template <i32 Channels, i32 History, i64 SlotBytes>

@@ -21,9 +21,9 @@ DEVICE u32 cluster_size() {
 DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
-/// Like cluster_arrive, but without its fence, which would wait for loads in flight. After the wait, the
-/// only earlier writes that are sure to be visible are mbarrier initialisations before fence_mbar_init.
-/// Use it for the cluster's first barrier, and for a last barrier that only keeps blocks from exiting.
+/// Does the same as cluster_arrive, but without its fence, which would wait for loads in flight. After the wait, the
+/// only earlier writes that are sure to be visible are mbarrier initialisations before fence_mbar_init. Use it for the
+/// cluster's first barrier, and for a last barrier that only keeps blocks from exiting.
 DEVICE void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -47,8 +47,8 @@ DEVICE void mbar_arrive_remote(u64 *bar, u32 rank) {
       "r"(rank)
       : "memory");
 }
-/// Like mbar_arrive_remote, but does not release the thread's writes to the other blocks. Use it if the thread
-/// has only read data, which other threads may now overwrite. A release to the cluster is a fence that waits for
+/// Does the same as mbar_arrive_remote, but does not release the thread's writes to the other blocks. Use it if the
+/// thread has only read data, which other threads may now overwrite. A release to the cluster is a fence that waits for
 /// every load of the thread, including loads that should stay in flight, so main loops must avoid it.
 DEVICE void mbar_arrive_remote_relaxed(u64 *bar, u32 rank) {
   asm volatile("{.reg .b32 peer; mapa.shared::cluster.u32 peer, %0, %1; "
@@ -56,7 +56,8 @@ DEVICE void mbar_arrive_remote_relaxed(u64 *bar, u32 rank) {
                "r"(rank)
                : "memory");
 }
-/// Like mbar_wait, for an mbarrier at which other blocks of the cluster arrive. It acquires their writes.
+/// Does the same as mbar_wait, for an mbarrier at which other blocks of the cluster arrive. It acquires the writes of
+/// these blocks.
 DEVICE void mbar_wait_cluster(u64 *bar, u32 parity) {
   u32 done = 0;
   while (!done)

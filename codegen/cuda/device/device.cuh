@@ -5,9 +5,8 @@
 //   NVRTC   device code; the primitives below are inline PTX               (codegen/cuda/device)
 //   clang   host code; the same primitives call the emulator               (emulator/kernel)
 //
-// This way a kernel's numbers and synchronisation are tested without a GPU, and the tested text is the
-// text that runs on one. Purely arithmetic primitives (math.cuh, fp8.cuh) have one C++ implementation
-// for both targets.
+// In this way, a kernel's results and synchronisation are tested without a GPU, and the tested text is the text that
+// runs on a GPU. Purely arithmetic primitives (math.cuh, fp8.cuh) have one C++ implementation for both targets.
 //
 //   #include "device.cuh"
 //   KERNEL void __launch_bounds__(128) scale(float *y, const float *x, float by, u32 n) {
@@ -19,9 +18,9 @@
 //   }
 //   EXPORT_KERNEL(scale)
 //
-// Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a product
-// and a sum might be rounded once for one target and twice for the other. Kernels call fma_f32 if they
-// need a fused operation. clang: docs/gpu-emulator.md.
+// Options. NVRTC: --std=c++17 -default-device --fmad=false -I codegen/cuda/device. With fmad a multiplication and an
+// addition might be rounded once for one target and twice for the other. Kernels call fma_f32 if they need a fused
+// operation. clang: docs/gpu-emulator.md.
 //
 // DEVICE_ARCH is 800, 890, 900, 1000 or 1200: the architecture that the kernel is compiled for, on both
 // targets.

@@ -1,36 +1,34 @@
-//===- draw.cuh - Sampling ids with temperature, top-k, top-p and min-p --------===//
+//===- draw.cuh - Samples with temperature, top-k, top-p and min-p -------------===//
 //
-// The ids equal those of runtime/sample/Sampler.h for the same logits, bit for bit. The order of
+// For the same logits, the sampled tokens equal the tokens that runtime/sample/Sampler.h samples. The order of
 // additions does not matter: weights are integers (draw_weight), so their sums are exact.
 //
-// A draw finds the first id, in some order, at which the running sum of weights exceeds
-// random * total / 2^64. It takes two launches after the one that finds the row's largest logit
-// (sample.cuh: keys):
+// Sampling finds the first token, in some order, at which the running sum of weights exceeds random * total / 2^64. It
+// takes two launches after the one that finds the row's largest logit (sample.cuh: keys):
 //
-//   weigh   many blocks per row   adds up the weights of each 256 ids, or of each bin
-//   draw    one block per row     finds the sum that crosses the target, then the id within it
+//   weigh   many blocks per row   adds up the weights of each 256 tokens, or of each bin
+//   draw    one block per row     finds the sum that crosses the target, then the token within that sum
 //
-// Without top-k and top-p the order is that of ids. With them it is "likeliest first, then the lower
-// id". The row is not sorted for this. Instead its ids are counted and weighed in 1,024 bins by
-// x = (logit - largest) / temperature,
+// Without top-k and top-p, tokens are in the order of their ids. With them the order is "likeliest first, then the
+// lower id". The row is not sorted for this. Instead its tokens are counted and weighed in 1,024 bins by x = (logit -
+// largest) / temperature,
 //
 //   bin     0        1      2             …      1008 |
-//   x       0 … -1/36    -1/36 … -2/36              … -28: ids below have no weight
+//   x       0 … -1/36    -1/36 … -2/36              … -28: tokens below have no weight
 //
-// and every step is the same query, `select`: at which id does the number of ids so far, or their
+// and every step is the same query, `select`: at which token does the number of tokens so far, or their
 // weight, exceed a target?
 //
 //   top-k   number > k - 1                      -> kept weight
 //   top-p   weight > topP * kept - 1            -> kept weight
 //   min-p   no query: `weigh` adds up the weight of x >= least; if it is smaller, it is the kept weight
-//   draw    weight > random * kept / 2^64       -> the id
+//   draw    weight > random * kept / 2^64       -> the token
 //
-// The sums of the bins show which bin contains that id. The ids of that bin are collected in shared
-// memory, or those of all bins up to it if these are at most 512. A bin is an interval of keys whose
-// end is found by bisection, so the pass over the row only compares keys. Then each thread adds up the
-// ids that are better than its own. A bin with more than 512 ids (equal logits, temperatures far from 1)
-// is divided into 1,024 intervals of keys, again and again, until one has few enough. Keys are distinct,
-// so this terminates.
+// The sums of the bins show which bin contains the token. The tokens of all bins up to this one are collected in shared
+// memory if there are at most 512, otherwise only the tokens of this bin. A bin is an interval of keys. Its end is
+// found by bisection, so the pass over the row only compares keys. Then each thread adds up the weights of the tokens
+// that precede its own. A bin with more than 512 tokens (equal logits, temperatures far from 1) is divided into 1,024
+// intervals of keys, again and again, until one has few enough. Keys are distinct, so this terminates.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -38,7 +36,7 @@
 
 constexpr i32 kDrawBins = 1024, kDrawThreads = 512, kDrawWarps = kDrawThreads / 32, kDrawFew = 512;
 constexpr i32 kWeighPieces = 32, kWeighThreads = 256, kWeighWarps = kWeighThreads / 32;
-constexpr i32 kWeighBlock = 256; ///< ids per sum of weights
+constexpr i32 kWeighBlock = 256; ///< tokens per sum of weights
 constexpr i32 kBinsOfThread = kDrawBins / kDrawThreads;
 static_assert(kDrawFew <= kDrawThreads && kWeighBlock <= kDrawThreads, "an id a thread");
 
@@ -91,7 +89,7 @@ DEVICE u64 draw_random(u64 seed, u32 choice, u64 position) {
   return (u64)counter[1] << 32 | counter[0];
 }
 
-/// How a row is sampled, and its largest logit.
+/// Describes how a row is sampled, and its largest logit.
 struct DrawRow {
   RowSampling how;
   u64 best; ///< key of the largest logit
@@ -99,13 +97,13 @@ struct DrawRow {
 
   MEMBER DrawRow(const BatchView *batch, i32 row, const u64 *keys)
       : how(batch->sampling[row]), best(keys[row]), largest(logit_of_key(best)) {}
-  /// If false, the id of the largest logit is the result: the row is greedy, or its largest logit
-  /// is infinite, or all are NaN.
+  /// Returns whether the token is sampled. Otherwise the token with the largest logit is the result, because the row is
+  /// greedy, its largest logit is infinite, or all logits are NaN.
   MEMBER bool isDrawn() const {
     return how.scale != 0.0 && best != 0 && largest - largest == 0.0; // no infinity
   }
   MEMBER double exponent(float logit) const { return ((double)logit - largest) * how.scale; }
-  /// Whether ids are ordered by their logits.
+  /// Returns whether tokens are ordered by their logits.
   template <i32 Width> MEMBER bool isSorted() const {
     return (how.topK > 0 && how.topK < Width) || how.topP < 1.0f;
   }
@@ -128,7 +126,7 @@ struct DrawRow {
 /// The sums that `weigh` passes to `draw`. All members but `blocks` are 0 before and after a step.
 template <i32 Width> struct DrawSums {
   u64 mass[kDrawBins];
-  u64 likely; ///< weight of the ids that pass min-p
+  u64 likely; ///< weight of the tokens that pass min-p
   u64 blocks[divide_up(Width, kWeighBlock)];
   u32 count[kDrawBins];
 };
@@ -206,7 +204,7 @@ DEVICE void weigh_piece(const float *logits, const u64 *keys, u8 *sums, const Ba
     weigh_blocks<Width>(values, draw, piece, out->blocks);
 }
 
-/// The number of some ids, and the sum of their weights.
+/// A number of tokens, and the sum of their weights.
 struct DrawMeasure {
   u64 count, mass;
   MEMBER u64 by(bool number) const { return number ? count : mass; }
@@ -272,20 +270,20 @@ DEVICE void find_bin(const DrawMeasure (&bins)[kBinsOfThread], bool number, u64 
   sync_block();
 }
 
-/// `select` on one row, likeliest ids first.
+/// `select` on one row, likeliest tokens first.
 template <i32 Width> struct SortedDraw {
   const float *values;
   const DrawRow &row;
   DrawScratch &scratch;
   DrawMeasure bins[kBinsOfThread]; ///< this thread's bins of the row
-  // above: the ids better than all ids in shared memory. held: the ids in shared memory. better: the
-  // ids better than this thread's id. key, weight: this thread's id (key 0 if it has none).
+  // above: the tokens better than all tokens in shared memory. held: the tokens in shared memory. better: the
+  // tokens better than this thread's token. key, weight: this thread's token (key 0 if it has none).
   DrawMeasure above = {0, 0}, held = {0, 0}, better = {0, 0};
   u64 key = 0, weight = 0;
 
-  /// Finds the first id at which the number or the weight of the ids exceeds the target, sets `id` to
-  /// it, and returns the weight of all ids up to and including it. The target must be below the
-  /// number or the weight of all ids.
+  /// Finds the first token at which the number or the weight of the tokens exceeds the target, sets `id` to
+  /// it, and returns the weight of all tokens up to and including it. The target must be below the
+  /// number or the weight of all tokens.
   MEMBER u64 select(bool number, u64 target, i32 &id) {
     if (target < above.by(number) || target - above.by(number) >= held.by(number))
       load(number, target);
@@ -349,7 +347,7 @@ private:
     low = high - low > last ? high - last : low;
   }
 
-  /// Collects the ids around the target in shared memory.
+  /// Collects the tokens around the target in shared memory.
   MEMBER void load(bool number, u64 target) {
     find_bin(bins, number, target, scratch);
     const i32 bin = scratch.index;

@@ -29,10 +29,10 @@ constexpr i32 kCombined = 1024; ///< columns per block, four per thread
 constexpr i32 kMostGroups = 64; ///< groups of experts, one bit each
 constexpr float kLowestRank = -0x1.fffffep+127f;
 
-/// A value below all ranks.
+/// Returns a value below all ranks.
 DEVICE float out_rank() { return as_f32(0xff800000u); }
 
-/// sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)), whose argument is at most 1/3.
+/// sqrt(ln(1 + e^x)). For z = e^-|x|, ln(1 + z) is 2 atanh(z / (2 + z)). The argument of atanh is at most 1/3.
 DEVICE float sqrt_softplus(float x) {
   const float z = exp_f32(-abs_f32(x)), s = div_f32(z, z + 2.0f), square = s * s;
   float sum = 1.0f / 15.0f;
@@ -42,7 +42,7 @@ DEVICE float sqrt_softplus(float x) {
   return sqrt_f32(max_f32(x, 0.0f) + s * 2.0f * sum);
 }
 
-/// The rank of a score, by which experts are chosen: -inf and NaN get the lowest finite number.
+/// Returns the rank of a score, by which experts are chosen: -inf and NaN get the lowest finite value.
 DEVICE float rank_of(float score) { return score > kLowestRank ? score : kLowestRank; }
 
 /// The scratch memory of a warp. The emitter defines a router as struct R { experts, used, groups,

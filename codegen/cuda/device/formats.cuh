@@ -13,10 +13,10 @@
 //   F::minimum(run, group, half)          the amount that a group adds per unit of Σx (hasMin)
 //   F::value(weight, tileBytes, n, k)     one weight by the formula of NumericFormat.h (gather)
 //
-// bf16 subnormals, and numbers up to twice the least normal one, are multiples of 2^-133. For these the
-// lower eight bits of a bf16 *are* an integer in that unit, so a code may be anywhere in the eight bits.
-// Unpacking a code of 4 or 8 bits therefore takes a mask; half of the codes also need a shift or a
-// permutation, one for two codes. Then one fma on a pair, which is exact, subtracts the zero point:
+// bf16 subnormals, and values up to twice the smallest normal value, are multiples of 2^-133. For these the lower eight
+// bits of a bf16 *are* an integer in that unit, so a code may be anywhere in the eight bits. Unpacking a code of 4 or 8
+// bits therefore takes a mask; half of the codes also need a shift or a permutation, one for two codes. Then one fma on
+// a pair, which is exact, subtracts the zero point:
 //
 //   word of a lane (4 bits)   … p3 p2 p1 p0    (word & 000f000f) * 2^127 - zero point / 64
 //                                              (word & 00f000f0) * 2^123 - zero point / 64
@@ -60,13 +60,13 @@ template <i32 Count> DEVICE void stream_words(u32 (&to)[Count], const u8 *from, 
 struct NoTable {
   static constexpr bool isThere = false;
 };
-/// The numbers of codes (NumericFormat.h), one byte each: codes 0-3 in A, and so on.
+/// The values of codes (NumericFormat.h), one byte each. A has the values of codes 0-3, and so on.
 template <u32 A, u32 B, u32 C, u32 D> struct Table {
   static constexpr bool isThere = true;
   static constexpr u32 a = A, b = B, c = C, d = D;
 };
 
-/// Returns the numbers of the four codes in the nibbles of the lower half of `codes`.
+/// Returns the values of the four codes in the nibbles of the lower half of `codes`.
 template <class Numbers> DEVICE u32 look_up(u32 codes) {
   const u32 low = byte_permute(Numbers::a, Numbers::b, codes & 0x7777u),
             high = byte_permute(Numbers::c, Numbers::d, codes & 0x7777u);
@@ -135,7 +135,7 @@ struct CodeFormat {
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
 
-  /// Scales and minimums in memory order: the run's groups of row l / 4, then those of row l / 4 + 8.
+  /// Scales and minimums in memory order: the run's groups of row l / 4, then the run's groups of row l / 4 + 8.
   struct Run {
     u32 code[words];
     u32 d[scaleWords], m[halfMin ? runScales : 1];
@@ -350,8 +350,8 @@ struct CodeFormat {
     }
   }
 
-  /// Returns the index of row `row`'s number for group i in a block that holds `groups` of them per row.
-  /// The numbers that a lane loads for a run or a block are adjacent (FragmentLayout.h).
+  /// Returns the index of the scale (or minimum) of row `row` for group i in a block that holds `groups` scales per
+  /// row. The scales that a lane loads for a run or a block are adjacent (FragmentLayout.h).
   static MEMBER i32 scale_place(i32 row, i32 i, i32 groups) {
     const i32 per = groups < runGroups ? groups : runGroups;
     return (row % 8 * (groups / per) + i / per) * 2 * per + row / 8 * per + i % per;
@@ -476,8 +476,8 @@ template <bool Half> struct FloatFormat {
 
 /// E4M3 codes with an f32 scale per row and 128 k, whatever the checkpoint's scales cover. A code's bits
 /// in the corresponding positions of a bf16 are its value up to a factor of 2^120, subnormals included;
-/// the multiplication is exact. Each word of a step belongs to one row, as tensor cores take them for
-/// fp8 products (matmul_wgmma_fp8.cuh).
+/// the multiplication is exact. Each word of a step belongs to one row, as tensor cores require for fp8 MMAs
+/// (matmul_wgmma_fp8.cuh).
 struct Fp8Format {
   static constexpr bool isFloat = false, hasMin = false;
   static constexpr i32 group = 128, blockK = 128, runsPerBlock = 2, chunkRuns = 2, runBytes = 1024;

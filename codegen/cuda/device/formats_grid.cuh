@@ -1,18 +1,18 @@
 //===- formats_grid.cuh - Weights as indexes of a grid: IQ1, IQ2 and IQ3 -----===//
 //
-// The interface of formats.cuh for formats whose tiles hold an index for each run of 8 or 4 values. A
-// lane looks up the entries of eight values of a step, then its quad exchanges them (FragmentLayout.h):
+// The interface of formats.cuh for formats in which tiles hold an index for each run of 8 or 4 values. A lane looks up
+// the entries of eight values of a step, then its quad exchanges them (FragmentLayout.h):
 //
-//   entry      nibble i has the magnitude of value i. IQ2 adds 4 to it, so that the permutation takes the
-//              numbers from its second operand, which is part of the instruction. In IQ1 signs belong to runs or
-//              groups, and bit 2 of a nibble is the sign
+//   entry      nibble i has the magnitude of value i. IQ2 adds 4 to it, so that the permutation takes the values from
+//              its second operand, which is part of the instruction. In IQ1 signs belong to runs or groups, and bit 2
+//              of a nibble is the sign
 //   exchange   lane c needs byte c of the four entries of its quad, which have the codes of its v0 … v7.
-//              This takes two shuffles and two permutations
-//   fragment   one permutation finds the numbers of four codes. A second one pairs them, and applies the
-//              signs if each value has its own. The rest is the same as for 8-bit codes
+//              The exchange takes two shuffles and two permutations
+//   fragment   one permutation finds the values of four codes. A second one pairs them, and applies the signs if each
+//              value has its own. The rest is the same as for 8-bit codes
 //
-// A fragment has the number that a table gives for a 4-bit code of the same weight (NumericFormat.h).
-// All lanes of a warp must call F::fragment together.
+// A fragment has the value that a table has for a 4-bit code of the same weight (NumericFormat.h). All lanes of a warp
+// must call F::fragment together.
 //
 // Entries is the grid: `bits` of an index, `run`, and `at(index)`. The text of a kernel contains the
 // grids that it uses (codegen/cuda/KernelText.cpp). A grid has 0.5 to 8 KiB and is read through L1.
@@ -25,10 +25,10 @@
 /// warp.
 DEVICE u32 quad_bytes(u32 own) {
   const i32 c = threadIdx.x % 4;
-  // Bytes 2 (c / 2) and the next, of the lane's own word and of that of lane c ^ 2.
+  // Byte 2 (c / 2) and the next one, of the lane's own word and of the word of lane c ^ 2.
   const u32 halves = prmt(own, shfl_xor(own, 2), c < 2 ? 0x5410u : 0x7632u);
-  // Bytes of lanes 0 … 3 among `halves` (of lanes c, c ^ 2) and that of lane c ^ 1 (of lanes c ^ 1,
-  // c ^ 3).
+  // Byte c of lanes 0 … 3. This lane's `halves` has the bytes of lanes c and c ^ 2; the `halves` of lane c ^ 1 has the
+  // bytes of lanes c ^ 1 and c ^ 3.
   return prmt(halves, shfl_xor(halves, 1), (u32)(0x1537406237156240ull >> (16 * c)));
 }
 
@@ -54,15 +54,15 @@ struct GridFormat {
   static constexpr i32 registers = 2 * (words + (ofValues ? 1 : 0) + planes) + 2 + runGroups / 2;
 
   static constexpr i64 tileBytes(i32 k) { return (i64)divide_up(k, blockK) * blockBytes; }
-  /// The bits per index in plane p of upper bits.
+  /// Returns the bits per index in plane p of upper bits.
   static constexpr i32 width(i32 p) { return upperBits - 2 * p < 2 ? 1 : 2; }
 
   struct Run {
     u32 index[words];
     u32 signs;    ///< of the lane's fragments
-    u32 upper[2]; ///< of the planes, those of the run's indexes in the lowest bits
+    u32 upper[2]; ///< words of the planes, with the bits of the run's indexes lowest
     u32 d[2];
-    u32 s; ///< nibbles: the run's groups of row l / 4, then those of row l / 4 + 8
+    u32 s; ///< nibbles: the run's groups of row l / 4, then of row l / 4 + 8
   };
 
   struct Place {
@@ -161,8 +161,8 @@ struct GridFormat {
   static MEMBER void fragment(u32 (&a)[4], const Run &run, i32 step) {
     constexpr u32 both = 0x00010001u, zeros = ofValues ? ZeroPoint * 0x01010101u : 0,
                   back = minus_part(ofValues ? 0 : ZeroPoint);
-    // The numbers of codes 0 … 3 and of codes 4 … 7. Both are magnitudes (IQ3), or only the latter are
-    // (IQ2), or they are the numbers of positive and of negative codes (IQ1).
+    // The values of codes 0 … 3 and of codes 4 … 7. In IQ3 all eight are magnitudes. In IQ2 only codes 4 … 7 are. In
+    // IQ1 the first four are the values of positive codes, and the last four are the values of negative codes.
     constexpr bool offset = ofValues && Entries::run == 8;
     constexpr u32 low = offset ? 0 : Numbers::a - zeros, high = (offset     ? Numbers::a
                                                                  : ofValues ? Numbers::b

@@ -3,7 +3,7 @@
 // A row of K values is stored as the codes of whole groups of 128, then an f32 scale for each group
 // (fp8RowBytes of runtime/formats/FragmentLayout.h). The scale is the group's largest |x| / 448. Values
 // beyond K are 0. Within 16 values, byte 4c + i holds k = {2c, 2c+8, 2c+1, 2c+9}[i]. The words of fp8
-// weights hold their codes in the same order (formats.cuh), and any order of k gives the same product.
+// weights hold their codes in the same order (formats.cuh), and any order of k gives the same dot product.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -30,7 +30,7 @@ template <i32 K> DEVICE void fp8_rows(const u8 *x, u8 *y, i64 count) {
     const float v[4] = {bf16_lo(near), bf16_lo(far), bf16_hi(near), bf16_hi(far)};
     const float largest = warp_max(
         max_f32(max_f32(abs_f32(v[0]), abs_f32(v[1])), max_f32(abs_f32(v[2]), abs_f32(v[3]))));
-    // A group whose largest value is below 2^-100 becomes zeros: 448 / largest must stay finite.
+    // A group becomes zeros if its largest value is below 2^-100, because 448 / largest must stay finite.
     const bool some = largest >= 0x1p-100f;
     const float inverse = some ? div_f32(448.0f, largest) : 0.0f;
     ((u32 *)(to + g * 128))[lane] = (u32)pack_e4m3(v[0] * inverse, v[1] * inverse) |

@@ -21,18 +21,18 @@ template <i32 KvHeads, i32 HeadDim, bool Fp8> struct KvPage {
   u8 *base;
 
   MEMBER KvPage(const u8 *pool, i64 page) : base(const_cast<u8 *>(pool) + page * bytes) {}
-  /// The vector of one head at position `slot` of the page.
+  /// Returns the vector of one head at position `slot` of the page.
   MEMBER u8 *keys(i32 head, i32 slot) const { return base + head * headBytes + slot * rowBytes; }
   MEMBER u8 *values(i32 head, i32 slot) const { return keys(KvHeads + head, slot); }
-  /// The scale of such a vector. The scales of a page's positions are adjacent.
+  /// Returns the place of the scale of a vector of K. The scales of a page's positions are adjacent.
   MEMBER float *keyScale(i32 head, i32 slot) const {
     return (float *)(base + scalesAt) + head * kPageTokens + slot;
   }
   MEMBER float *valueScale(i32 head, i32 slot) const { return keyScale(KvHeads + head, slot); }
 };
 
-/// The scale of a vector whose largest magnitude is `most`; 1 for a nearly zero vector, whose scale
-/// would be subnormal.
+/// Returns the scale of a vector with the largest magnitude `most`. Returns 1 for a nearly zero vector, because its
+/// scale would be subnormal.
 DEVICE float kv_scale(float most) { return most >= 0x1p-110f ? div_f32(most, 448.0f) : 1.0f; }
 
 /// Replaces DEVICE for functions that a kernel calls in hundreds of places. On the host they are not

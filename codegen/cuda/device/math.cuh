@@ -1,8 +1,8 @@
 //===- math.cuh - Functions with the same bits on GPU and host --------------===//
 //
-// Each function is one C++ formula with explicit fma, so a kernel's results on the emulator equal those
-// of the GPU. tests/emulator/WordsTest.cpp measures the errors. If speed matters more (softmax), use
-// exp2_fast, whose bits differ between GPU and host.
+// Each function is one C++ formula with explicit fma, so a kernel has the same results on the emulator and on the GPU.
+// tests/emulator/WordsTest.cpp measures the errors. If speed matters more (softmax), use exp2_fast. Its bits differ
+// between GPU and host.
 //===----------------------------------------------------------------------===//
 #pragma once
 

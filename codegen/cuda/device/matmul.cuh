@@ -6,9 +6,9 @@
 //   starts at 0 and goes through its groups in order of K:
 //       dot = Σ (q - zero point) x        mma.sync, f32
 //       sum = fma(scale, dot, sum)        and with minimums  sum = fma(minimum, Σx, sum)
-//   The parts are added to 0 in order. A float weight adds its products directly to the sum of the
-//   part. Until a part ends, fragments, dots and sums are 1 / F::unit of the values written here, where
-//   F::unit is a power of two.
+//   The parts are added to 0 in order. For a float weight, mma.sync accumulates directly into the sum of the part.
+//   Until a part ends, fragments, dots and sums are 1 / F::unit of the values written here, where F::unit is a power of
+//   two.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -30,7 +30,7 @@
 /// put the lanes on different banks.
 constexpr i32 kSumStride = 20;
 
-/// Bytes of shared memory. weights: 1, or 2 for a gated pair.
+/// Returns the size in bytes of shared memory. weights: 1, or 2 for a gated pair.
 constexpr i32 matmul_decode_shared(i32 parts, i32 weights, i32 tokens) {
   return parts * weights * tokens * kSumStride * 4;
 }
@@ -85,7 +85,7 @@ template <i32 N, class Rows> struct TokenFragments {
   }
 };
 
-/// The rows of x in global memory.
+/// Returns the rows of x in global memory.
 template <i32 K> DEVICE TokenRows rows_of(const u8 *x, i32 first) {
   constexpr i32 rowBytes = round_up(K, 64) * 2;
   return {x + (i64)first * rowBytes, rowBytes};
@@ -97,7 +97,7 @@ template <i32 Count> DEVICE void prefetch_vector(const float *vector) {
     prefetch_l2(vector + i);
 }
 
-/// Whether a kernel also finds the largest stored value of each token's row (FoldKeys) or not (NoKeys).
+/// Specifies whether a kernel also finds the largest stored value of each token's row (FoldKeys) or not (NoKeys).
 /// `keys`: one per token, raised to the key of the block's largest value (argmax_key).
 struct NoKeys {
   static constexpr bool fold = false;
@@ -107,12 +107,12 @@ struct FoldKeys {
   u64 *keys;
 };
 
-/// For epilogues without operands that are worth loading early.
+/// For epilogues that have no operands, or none for which an early load saves time.
 struct NothingHeld {
   MEMBER void operator()(i32, i32, float (&)[1]) const {}
 };
 
-/// The number of chunks that a part has in flight, for `Weights` weights and 8N tokens: as many as
+/// Returns the number of chunks that a part has in flight, for `Weights` weights and 8N tokens: as many as
 /// registers allow, rounded to whole blocks or to a divisor of a block.
 template <class F, i32 N, i32 Weights> constexpr i32 decode_depth() {
   constexpr i32 perBlock = F::runsPerBlock / F::chunkRuns;

@@ -1,8 +1,8 @@
 //===- matmul_experts_fp8.cuh - Experts that have many rows, in fp8 (sm_90a) ---===//
 //
-// The blocks, the ring and the order of every sum are those of matmul_wgmma_fp8.cuh. As in
-// matmul_experts_wgmma.cuh, blocks take tiles of 128 rows of one expert, but without clusters. After an
-// expert's last row the stages hold zeros.
+// The blocks, the ring and the order of every sum are the same as in matmul_wgmma_fp8.cuh. As in
+// matmul_experts_wgmma.cuh, blocks take tiles of 128 rows of one expert, but without clusters. After an expert's last
+// row the stages hold zeros.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,15 +1,15 @@
 //===- matmul_experts_wgmma.cuh - Experts that have many rows, on sm_90a ------===//
 //
-// The blocks, the ring and the order of every sum are those of matmul_wgmma.cuh. The difference is that
-// a tile of tokens is 256 or 128 rows of one expert, and that a cluster may have several such tiles.
+// The blocks, the ring and the order of every sum are the same as in matmul_wgmma.cuh. There are two differences: a
+// tile of tokens is 256 or 128 rows of one expert, and a cluster may have several tiles.
 //
 //   rows of x       expert 1: 300 rows                 expert 4: 90 rows   (in the order of experts)
 //   tiles of 128    0: 128     1: 128     2: 44        3: 90
 //   number          0          1          2            3                   wgmma_place; + gridDim.y
 //
 // The rows of x are already in the order of experts, so a box is consecutive rows. The box of an
-// expert's last tile includes the memory after it: rows of the next expert, or nothing. They become
-// columns of B whose sums are not stored, and no sum depends on another column.
+// expert's last tile includes the memory after it: rows of the next expert, or nothing. This memory becomes columns of
+// B. The sums of these columns are not stored, and no sum depends on another column.
 //
 // Results overwrite the stages. So the blocks of a cluster synchronise after each tile, before either of
 // them requests x of the next tile. Most blocks have only one tile.

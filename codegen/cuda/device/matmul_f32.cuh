@@ -1,9 +1,9 @@
 //===- matmul_f32.cuh - Projections of f32 rows: routers --------------------===//
 //
-// The operands that decide the experts of a token are not rounded. Rows are f32, weights are floats as
-// in the checkpoint, and one fma adds each product to its sum. Tensor cores cannot do this, and routers
-// are small enough not to need them. Weights are in panels (runtime/formats/PanelLayout.h), in which
-// the values of adjacent rows are adjacent.
+// Used by routers, because the operands that decide the experts of a token must not be rounded. Rows are f32, weights
+// are floats as in the checkpoint, and each multiplication is one fma into its sum. Tensor cores cannot do this, and
+// routers are small enough not to need them. Weights are in panels (runtime/formats/PanelLayout.h), in which the values
+// of adjacent rows are adjacent.
 //
 //   K is split into 8 parts of 4 quarters, whatever the batch. The length of a quarter is a multiple of
 //   4. The sum of a quarter starts at 0 and takes its k in order. Quarters are added to 0 in order, and
@@ -78,8 +78,8 @@ template <i32 K, i32 Tokens> struct F32Rows {
 
   MEMBER F32Rows(const float *x, i32 token, i32 count)
       : first(x + (i64)token * round_up(K, 32)), count(count) {}
-  /// Adds four products to each token's sum. Rows are addressed by constant offsets from one address:
-  /// there are no registers for more addresses.
+  /// Adds four products to each token's sum. Rows are addressed by constant offsets from one pointer, because there are
+  /// no registers for more pointers.
   template <class P>
   MEMBER void multiply(float (&sum)[Tokens], const u32 (&weight)[P::words], i32 k) const {
     UNROLL
@@ -102,7 +102,7 @@ constexpr i32 matmul_f32_few_shared() { return kF32Parts * kF32Quarters * kF32Qu
 constexpr i32 matmul_f32_many_shared() { return kF32Parts * kF32ManyTokens * 32 * 4; }
 
 /// Computes tokens first … first + 7 of rows 8 tile … 8 tile + 7. `load(token, row, held)` loads the
-/// epilogue's operands, `store(token, row, sums, held)` gets the finished sum. rows: of the weight.
+/// epilogue's operands, `store(token, row, sums, held)` gets the finished sum. Rows are rows of the weight.
 template <class P, i32 K, i32 Held, class Load, class Store>
 DEVICE void matmul_f32_few(const u8 *const (&weights)[1], const float *x, i32 rows, i32 tile,
                            i32 first, const i64 *countOf, u8 *shared, Load load, Store store) {

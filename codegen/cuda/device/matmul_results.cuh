@@ -1,10 +1,10 @@
 //===- matmul_results.cuh - Storing results of many tokens to rows of y -----===//
 //
-// After the products a thread holds pairs of tokens for single rows. If it stored them directly, a
-// warp's store would cover four tokens x 32 bytes. The epilogue's operands would be read one value at a
-// time, each after the previous store, since y may itself be an operand. Therefore results first go to
-// shared memory, where they overwrite the main loop's data. A warp then takes 32 rows of a token, and a
-// thread loads the operands of up to 16 results before it stores the first of them.
+// After the main loop, a thread holds results in pairs: two adjacent tokens of one row. If threads stored these pairs
+// directly, a store of a warp would cover only four tokens x 32 bytes. A thread would also have to read the epilogue's
+// operands one value at a time, each after the previous store, because y may itself be an operand. Therefore results
+// first go to shared memory, where they overwrite the main loop's data. A warp then takes 32 rows of a token. Each of
+// its threads loads the operands of up to 16 results before it stores the first result.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -57,8 +57,7 @@ DEVICE void store_results(const float *results, i32 warp, i32 rows, i32 tile, i3
 }
 
 //===----------------------------------------------------------------------===//
-// For blocks whose warpgroups 1 and 2 multiply, one warp per tile (gated pair: warpgroup 1 takes the
-// first weight)
+// For blocks in which warpgroups 1 and 2 multiply, one warp per tile (gated pair: warpgroup 1 takes the first weight)
 //===----------------------------------------------------------------------===//
 
 /// Returns the weight's tile of a multiplying warp; the last tile if its own would be beyond it.
@@ -70,8 +69,8 @@ DEVICE const u8 *own_tile(const u8 *const (&weights)[Weights], i32 rows, i32 til
   return weight + (own < tiles ? own : tiles - 1) * F::tileBytes(K);
 }
 
-/// Writes the sums of warpgroups 1 and 2 to the place where store_results reads them. They overwrite
-/// stages and totals, once both warpgroups have finished with those.
+/// Writes the sums of warpgroups 1 and 2 to the place where store_results reads them. The sums overwrite stages and
+/// totals, after both warpgroups have finished with these.
 template <i32 Tokens> DEVICE void leave_results(float *results, const float (&sum)[Tokens / 2]) {
   const i32 warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
   sync_named(2, 256);

@@ -1,8 +1,8 @@
 //===- matmul_wgmma.cuh - Projections of many tokens on sm_90a --------------===//
 //
 // A block of three warpgroups computes 8 tiles of 16 rows (gated pair: 4 tiles of each weight) x 256
-// tokens for a float weight, or 128 tokens for a quantised one, whose groups need sums of their own. Two
-// blocks with adjacent tiles form a cluster: each loads half of x for both.
+// tokens for a float weight, or 128 tokens for a quantised weight, because its groups need sums of their own. Two
+// blocks with adjacent tiles form a cluster, and each of the two loads half of x for the cluster.
 //
 //   warpgroup 0      loads x: one thread requests boxes of half a stage x 64 k by multicast, into a
 //                    ring of stages; with minimums all four warps sum x over each group
@@ -19,16 +19,16 @@
 //   registers       codes of this run and the next two; A of four steps; sums of this part and of
 //                   this group
 //
-// Why this shape: the four tensor cores of an SM compute 16,384 products in 8 cycles. If a block had 128
-// rows x 128 tokens of bf16, it would need 512 bytes from L2 in that time, almost three times the bytes
-// that L2 delivers (docs/gpu-kernels.md has the figures). Blocks that run at the same time cover a square
-// of rows and tokens (`wgmma_place`), not a line of rows. Otherwise all of a large weight would be read
-// from memory once for each 256 tokens.
+// The shape follows from the bandwidth of L2. The four tensor cores of an SM compute 16,384 multiplications in 8
+// cycles. If a block had 128 rows x 128 tokens of bf16, it would need 512 bytes from L2 in that time, almost three
+// times the bytes that L2 delivers (docs/gpu-kernels.md has the figures). Blocks that run at the same time cover a
+// square of rows and tokens (`wgmma_place`), not a line of rows. Otherwise all of a large weight would be read from
+// memory once for each 256 tokens.
 //
-// A fragment is unpacked while the products of the previous steps are in flight. A group ends with a
-// wait, during which the other warpgroup works. The order of every sum is that of matmul.cuh. It is not
-// known whether the tensor cores round a wgmma as they round an mma.sync, and Σx is summed by plain
-// additions. So on the emulator the bits equal those of the other variants, but on a GPU they may differ.
+// A fragment is unpacked while the wgmma instructions of the previous steps are in flight. A group ends with a wait,
+// during which the other warpgroup works. Every sum has the same order as in matmul.cuh. It is not known whether the
+// tensor cores round a wgmma as they round an mma.sync, and Σx is summed by plain additions. So the bits equal the bits
+// of the other variants on the emulator, but may differ on a GPU.
 //
 // Rows of x beyond the last token have arbitrary contents: a token's sums do not depend on other rows.
 //===----------------------------------------------------------------------===//
@@ -41,7 +41,8 @@ USE_WGMMA(128)
 USE_WGMMA(256)
 
 constexpr i32 kWgmmaThreads = 384, kWgmmaCluster = 2;
-/// The number of tokens whose blocks run together, so a weight that is read once serves all of them.
+/// The number of tokens that are computed by blocks which run together, so that a weight is read once for all these
+/// tokens.
 constexpr i32 kWgmmaTokensTogether = 2048;
 
 /// The layout of the block's shared memory. It is the same for all formats, since the blocks of a
@@ -109,7 +110,7 @@ template <class F> DEVICE void sum_tokens(const u8 *stage, float *sumsOfX, float
     sumsOfX[token] = sum * (1.0f / F::unit);
 }
 
-/// The work of warpgroup 0: loads x. `used`: stages that have already passed through the ring.
+/// Does the work of warpgroup 0, which is to load x. `used`: stages that have already passed through the ring.
 template <class F, i32 K, i32 Tokens>
 DEVICE void bring_tokens(const WgmmaShared<Tokens> &at, const TensorMap *x, i32 first,
                          i32 used = 0) {
@@ -163,7 +164,7 @@ DEVICE void add_wgmma_group(float (&sum)[Sums], const float (&dot)[Sums],
   }
 }
 
-/// Multiplies one run of 64 k of a float weight: products are added directly to the part's sums.
+/// Multiplies one run of 64 k of a float weight. wgmma accumulates directly into the part's sums.
 template <class F, i32 Sums>
 DEVICE void multiply_float_run(float (&sum)[Sums], const typename F::Run &run, const u8 *stage) {
   u32 a[4][4], rest[4][4];
@@ -214,7 +215,7 @@ DEVICE void multiply_code_run(float (&sum)[Sums], float (&dot)[Sums], const type
   }
 }
 
-/// The work of warpgroups 1 and 2: computes the sums of the warp's tile over all of K. `used`: as for
+/// Does the work of warpgroups 1 and 2, which is to compute the sums of the warp's tile over all of K. `used`: as for
 /// bring_tokens.
 template <class F, i32 K, i32 Parts, i32 Tokens>
 DEVICE void multiply_tokens(float (&sum)[Tokens / 2], const WgmmaShared<Tokens> &at, const u8 *tile,

@@ -6,14 +6,14 @@
 //
 //   warpgroup 0      loads x by cp.async: a ring of stages of 128 tokens x 128 k, swizzled, and the
 //                    tokens' scales for these k
-//   warpgroup 1, 2   multiply: the stored words of a warp's tile are A of wgmma unchanged, four
-//                    products of 32 k per stage
+//   warpgroup 1, 2   multiply: the stored words of a warp's tile are A of wgmma unchanged, with four wgmma of 32 k per
+//                    stage
 //
 //   full[s], empty[s]   as in matmul_wgmma.cuh; the results overwrite the stages as well
 //
-// There are two levels of sums. The tensor cores sum over 128 k, with a precision that is not documented
-// but known to be less than that of f32. Then sum = fma(scale of w * scale of x, dot, sum) in f32, stage
-// by stage in order of K. While one warpgroup adds, the other multiplies.
+// There are two levels of sums. The tensor cores sum over 128 k, with a precision that is not documented but known to
+// be less than f32. Then sum = fma(scale of w * scale of x, dot, sum) in f32, stage by stage in order of K. While one
+// warpgroup adds, the other multiplies.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -69,10 +69,10 @@ INGOT_MMA(mma_e4m3, "m16n8k32", "f32.e4m3.e4m3.f32", float, "f")
 #endif
 #undef INGOT_MMA
 
-/// The operand type of a product.
+/// The operand type of an MMA.
 enum class Mma { bf16, f16, s8, e4m3 };
 
-/// M x N products of one step of K. Prefer it to single products: the emulator does all of them in one
+/// Computes M x N MMAs of one step of K. Prefer it to single MMAs, because the emulator computes all of them in one
 /// warp-synchronous operation.
 template <Mma Kind = Mma::bf16, int M, int N, class T>
 DEVICE void mma_tile(T (&d)[M][N][4], const u32 (&a)[M][4], const u32 (&b)[N][2]) {

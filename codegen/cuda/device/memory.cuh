@@ -64,8 +64,8 @@ DEVICE void st_whole(uint4 *p, uint4 v) {
 /// Prefetches a line of 128 bytes into L2.
 DEVICE void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// Atomics on shared or global memory. They return the old value and do not order memory. There are no
-// atomics for floats, whose sums would depend on the order of arrival.
+// Atomics on shared or global memory. They return the old value and do not order memory. There are no atomics for
+// floats, because their sums would depend on the order of arrival.
 DEVICE u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEVICE i32 atomic_add(i32 *p, i32 v) { return atomicAdd(p, v); }
 DEVICE u64 atomic_add(u64 *p, u64 v) { return atomicAdd(p, v); }
@@ -75,8 +75,8 @@ DEVICE u64 atomic_max(u64 *p, u64 v) { return atomicMax(p, v); }
 DEVICE u32 atomic_cas(u32 *p, u32 expected, u32 v) { return atomicCAS(p, expected, v); }
 DEVICE i32 atomic_cas(i32 *p, i32 expected, i32 v) { return atomicCAS(p, expected, v); }
 
-// Counters between blocks, in global memory. The release covers the thread's earlier writes and, after
-// a barrier, those of its block; the acquire covers all later accesses.
+// Counters between blocks, in global memory. The release covers the thread's earlier writes. After a barrier it also
+// covers the earlier writes of the whole block. The acquire covers all later accesses.
 DEVICE void add_release(u32 *p, u32 v) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }

@@ -1,7 +1,7 @@
 //===- numbers.cuh - bf16, f16 and packed pairs under NVRTC -----------===//
 //
-// A 16-bit number is a u16. A pair is a u32 with the first (even) value in the low half. Conversions
-// round to nearest, ties to even; a NaN becomes the canonical NaN (0x7fff).
+// A 16-bit value is a u16. A pair is a u32 with the first (even) value in the low half. Conversions round to nearest,
+// ties to even; a NaN becomes the canonical NaN (0x7fff).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -58,15 +58,15 @@ DEVICE u32 mask_or(u32 word, u32 mask, u32 magic) {
 }
 /// Byte i of the result is byte (selector >> 4i) & 7 of b:a (a holds bytes 0…3).
 DEVICE u32 byte_permute(u32 a, u32 b, u32 selector) { return __byte_perm(a, b, selector); }
-/// Like byte_permute, but without the instruction that clears bit 3 of each nibble of a variable selector. If that
-/// bit is set, byte i is eight copies of the sign bit of the chosen byte.
+/// Does the same as byte_permute, but without the instruction that clears bit 3 of each nibble of a variable selector.
+/// If that bit is set, byte i is eight copies of the sign bit of the chosen byte.
 DEVICE u32 prmt(u32 a, u32 b, u32 selector) {
   u32 r;
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
   return r;
 }
 DEVICE u32 popcount(u32 word) { return __popc(word); }
-/// The upper half of a product.
+/// Returns the upper half of the 128-bit product.
 DEVICE u64 mul_hi(u64 a, u64 b) { return __umul64hi(a, b); }
 /// sum + Σ a[i] * b[i] over four signed bytes.
 DEVICE i32 dot4(u32 a, u32 b, i32 sum) { return __dp4a((i32)a, (i32)b, sum); }

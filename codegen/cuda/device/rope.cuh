@@ -1,6 +1,6 @@
 //===- rope.cuh - Rotary tables, and appending heads to the KV cache --------===//
 //
-// The formulas are those of CPUs (RopeTable.cpp, RopeAppend.cpp), with one rounding per operation:
+// The formulas are the same as on CPUs (RopeTable.cpp, RopeAppend.cpp), with one rounding per operation:
 //
 //   table    row t: cos(p f0) … cos(p fc-1) | sin(p f0) … sin(p fc-1) | 0 …      p f rounded to f32
 //   norm     (x * (1 / sqrt(mean(x*x) + eps))) * (w + weight_offset); if centred, x is first reduced by

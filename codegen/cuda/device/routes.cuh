@@ -18,7 +18,7 @@ template <class I32, class F32> struct RoutesOf {
   I32 *expert;
   F32 *weight;
   I32 *row, *token, *count;
-  I32 *segments; ///< RouteSegments, three numbers each
+  I32 *segments; ///< RouteSegments, three integers each
 
   MEMBER RoutesOf(I32 *memory, const BatchView *batch, i32 used) {
     const i64 pairs = batch->tokens * used;

@@ -10,8 +10,8 @@
 // Projections of few logits rows update the keys themselves (matmul_decode.cuh); then the first launch
 // is omitted.
 //
-// The second launch turns keys into ids and resets the keys to 0 for the next step. The ids equal those
-// of `argmax` in runtime/sample/Sampler.h, even for NaN and zeros of both signs.
+// The second launch turns keys into tokens and resets the keys to 0 for the next step. The tokens equal the results of
+// `argmax` in runtime/sample/Sampler.h, also for NaN and for zeros of both signs.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -25,7 +25,7 @@ DEVICE u64 argmax_key(float logit, i32 index) {
   return logit == logit ? (u64)sorted << 32 | (u32)~index : 0; // NaN ranks below all numbers
 }
 
-/// The logit of a key that is not 0.
+/// Returns the logit of a key that is not 0.
 DEVICE float logit_of_key(u64 key) {
   const u32 sorted = (u32)(key >> 32);
   return as_f32(sorted & 0x80000000u ? sorted ^ 0x80000000u : ~sorted);
@@ -41,7 +41,7 @@ DEVICE u64 shfl_up_u64(u64 value, i32 distance) {
   return (u64)hi << 32 | lo;
 }
 
-/// The largest key over lanes, at distances First, First / 2, … 1.
+/// Returns the largest key over lanes, at distances First, First / 2, … 1.
 template <i32 First> DEVICE u64 max_key(u64 key) {
   UNROLL
   for (i32 distance = First; distance; distance /= 2) {

@@ -20,9 +20,9 @@ DEVICE void arrive_named(u32 id, u32 threads) {
 /// Synchronises all lanes of the warp and orders memory.
 DEVICE void sync_warp() { __syncwarp(); }
 
-/// shfl_xor returns the value of lane own ^ mask, shfl_idx that of `lane`, shfl_up that of own - delta
-/// and shfl_down that of own + delta. The last two return the lane's own value if there is no such
-/// lane. T: float, i32, u32. Shuffles do not order memory.
+/// shfl_xor returns the value of lane own ^ mask, shfl_idx the value of `lane`, shfl_up the value of lane own - delta,
+/// and shfl_down the value of lane own + delta. The last two return the lane's own value if there is no such lane. T:
+/// float, i32, u32. Shuffles do not order memory.
 template <class T> DEVICE T shfl_xor(T value, u32 mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }

@@ -13,8 +13,8 @@
 #define INGOT_DEPTH 0
 #endif
 
-/// The number of blocks of a decode kernel that must fit on a multiprocessor. ptxas limits the registers
-/// accordingly. 0: the number that Ingot's compiler chose.
+/// The number of blocks of a decode kernel that must fit on a multiprocessor. ptxas limits the registers accordingly.
+/// 0: the count that Ingot's compiler chose.
 #ifndef INGOT_MIN_BLOCKS
 #define INGOT_MIN_BLOCKS 0
 #endif
@@ -26,7 +26,7 @@
 #define INGOT_STAGES 0
 #endif
 
-/// How L2 treats weights that were read: 1 evicts them first, 0 treats them like other data, -1 evicts
+/// Controls how L2 treats weights that were read. 1: evicts them first; 0: treats them like other data; -1: evicts
 /// first only weights that a single token tile reads.
 #ifndef INGOT_EVICT
 #define INGOT_EVICT -1

@@ -53,7 +53,7 @@ DEVICE u32 as_u32(float value) { return __float_as_uint(value); }
 DEVICE double as_f64(u64 bits) { return __longlong_as_double((i64)bits); }
 DEVICE u64 as_u64(double value) { return (u64)__double_as_longlong(value); }
 
-/// The address of shared memory within its own window, as PTX takes it.
+/// Returns the address of shared memory within its own window, as PTX instructions take it.
 DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 /// Keeps a value in its register at this point: the compiler can neither sink the load that produced

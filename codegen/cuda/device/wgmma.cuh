@@ -162,7 +162,7 @@ template <int N, Wgmma Kind> struct WgmmaShape;
 #define WGMMA_AFTER_248 124, 125, 126, 127, 128, 129
 #define WGMMA_AFTER_256 128, 129, 130, 131, 132, 133
 
-/// One product of 16 k (32 for E4M3). accumulate = false starts from 0.
+/// Issues one wgmma of 16 k (32 for E4M3). With accumulate = false, sums start from 0.
 template <int N, Wgmma Kind = Wgmma::bf16>
 DEVICE void wgmma_ss(float (&d)[N / 2], u64 a, u64 b, bool accumulate = true) {
   WgmmaShape<N, Kind>::shared(d, a, b, accumulate);
