@@ -122,7 +122,7 @@ void bulkWait(u32 left, bool readOnly) {
   size_t done = 0;
   while (done < fiber.stores.size() && fiber.stores[done].group + left < fiber.storeGroup)
     readStore(fiber, fiber.stores[done++]);
-  // Stores whose reads are complete stay in the list until a wait for their writes, or the end.
+  // A store that has read its source stays in the list until its write is awaited, or until the end.
   if (!readOnly)
     fiber.stores.erase(fiber.stores.begin(), fiber.stores.begin() + ptrdiff_t(done));
 }

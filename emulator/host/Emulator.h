@@ -11,10 +11,10 @@
 //   checked  observes every plain load and store (-fsanitize=thread with the hooks defined here,
 //            libtsan is not linked): races, uninitialised memory, bounds, copies in flight, …
 //
-// The emulator is one shared library, libingot-cuda-emulator.so, without LLVM. A kernel object is a shared
-// object whose undefined symbols (KernelEntries.h, __tsan_*) are resolved at load time. The library must
-// therefore be in the global scope first: linked by the program, or opened with RTLD_GLOBAL. Then use
-// dlopen(kernel, RTLD_NOW | RTLD_LOCAL) and dlsym("NAME__launch").
+// The emulator is one shared library, libingot-cuda-emulator.so, without LLVM. A kernel object is a shared object. Its
+// undefined symbols (KernelEntries.h, __tsan_*) are resolved at load time. The library must therefore be in the global
+// scope first: linked by the program, or opened with RTLD_GLOBAL. Then use dlopen(kernel, RTLD_NOW | RTLD_LOCAL) and
+// dlsym("NAME__launch").
 //
 // A device is used by one thread at a time. Kernels run on the device's own threads.
 //===----------------------------------------------------------------------===//

@@ -14,7 +14,7 @@ extern char **environ;
 namespace ingot::emulator {
 namespace {
 
-/// The output of `addr2line -i` for one address: inlined frames, innermost first.
+/// Returns the output of `addr2line -i` for one address: inlined frames, innermost first.
 std::string framesOf(const char *object, uint64_t offset) {
   int ends[2];
   if (pipe(ends) != 0)
@@ -41,7 +41,7 @@ std::string framesOf(const char *object, uint64_t offset) {
   return text;
 }
 
-/// Whether a frame is in a header of device primitives, which are skipped because users look for their own
+/// Returns whether a frame is in a header of device primitives, which are skipped because users look for their own
 /// code. (Kernel bodies, also in codegen/cuda/device, are not skipped.)
 bool isVocabulary(const std::string &frame) {
   static constexpr const char *kHeaders[] = {

@@ -31,7 +31,7 @@ public:
 
   void *allocate(size_t bytes, const std::string &name, bool constant); ///< null: out of memory
   void free(void *address);
-  /// The buffer that begins at or before p, or null. The caller checks whether p is inside it.
+  /// Returns the buffer that begins at or before p, or null. The caller checks whether p is inside it.
   Buffer *before(const void *p);
   void wroteFromHost(void *to, size_t bytes);
 

@@ -5,7 +5,7 @@
 
 namespace ingot::emulator {
 
-/// Why a GPU of `arch` would refuse the launch, or "" (CUDA C Programming Guide, "Compute Capabilities").
+/// Returns why a GPU of `arch` would refuse the launch, or "" (CUDA C Programming Guide, "Compute Capabilities").
 std::string launchProblem(const Launch &launch, int arch);
 
 } // namespace ingot::emulator

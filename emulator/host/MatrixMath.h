@@ -1,4 +1,4 @@
-//===- MatrixMath.h - Numeric formats and products of tensor cores ---------===//
+//===- MatrixMath.h - Numeric formats and MMAs of tensor cores -------------===//
 //
 // Sums are plain f32 fused multiply-adds in order of k. A real tensor core adds several products at once and
 // truncates, so results must be compared with tolerances.
@@ -36,7 +36,7 @@ inline void unpack(emu::Product kind, uint32_t word, float *values) {
     values[0] = fromF16(uint16_t(word));
     values[1] = fromF16(uint16_t(word >> 16));
     return;
-  case emu::Product::S8: // 32 products of 14 bits: a float's 24 bits hold the sum of one step
+  case emu::Product::S8: // a float's 24 bits hold the exact sum of 32 products of 14 bits
     for (int i = 0; i < 4; i++)
       values[i] = float(int8_t(word >> (8 * i)));
     return;

@@ -15,7 +15,7 @@
 namespace ingot::emulator {
 namespace {
 
-/// Replaces the source of a copy that would read memory that was never written.
+/// A copy reads these bytes if its source was never written. They are NaN in every float format.
 const char kNever[16] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 Mbarrier *findMbarrier(Cluster &cluster, u32 place) {
@@ -265,7 +265,7 @@ void tensorLoad(void *shared, const void *map, int x, int y, u64 *bar, u32 block
       }
       if (first)
         pieces.push_back({to, nullptr, u32(first)});
-      // A box may include rows that were never written, whose values must not matter: they become NaN.
+      // A box may include rows that were never written. Their values must not matter, so they become NaN.
       const bool written =
           !isChecked(fiber) || !neverWritten(fiber, source + first, u32(end - first));
       pieces.push_back({to + u32(first), written ? source + first : kNever, u32(end - first)});

@@ -247,7 +247,7 @@ void markLanded(Fiber &fiber, u32 offset, u32 bytes) {
 
 namespace {
 
-/// The buffer that holds all the bytes, or null. Kernels alternate between a few buffers, so recent ones are
+/// Returns the buffer that holds all the bytes, or null. Kernels alternate between a few buffers, so recent ones are
 /// cached.
 Buffer *bufferAt(Cluster &cluster, const char *at, u32 bytes) {
   auto holds = [&](const Buffer *b) { return at >= b->base && at + bytes <= b->base + b->bytes; };

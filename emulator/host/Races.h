@@ -37,7 +37,7 @@ u32 tensorEngine(const Block &block, u32 warpgroup);
 
 /// The agent of an access: a thread, or an engine acting for it.
 struct Actor {
-  Fiber &fiber; ///< the fiber whose vector clock is used
+  Fiber &fiber; ///< the fiber that provides the vector clock
   u32 id, clock;
   bool engine = false, atomic = false;
 };
@@ -53,7 +53,7 @@ inline bool inShared(const Fiber &fiber, const void *p, u32 &place) {
 void sharedAccess(Actor actor, u32 place, u32 bytes, bool write, Where where);
 void globalAccess(Fiber &fiber, const void *p, u32 bytes, bool write, Where where,
                   bool atomic = false);
-/// Whether some of these bytes of a buffer were never written.
+/// Returns whether some of these bytes of a buffer were never written.
 bool neverWritten(Fiber &fiber, const void *p, u32 bytes);
 /// Marks the bytes of a new array as never written.
 void declareCells(Block &block, u32 offset, u32 bytes);

@@ -25,7 +25,7 @@ u32 nextRandom(Cluster &cluster) {
   return cluster.random >> 27;
 }
 
-/// The index of a bit of `bits`: the lowest, or with a seed a random one.
+/// Returns the index of a bit of `bits`: the lowest, or with a seed a random one.
 u32 pick(Cluster &cluster, u32 bits) {
   if (!cluster.launch->seed)
     return u32(__builtin_ctz(bits));
@@ -33,7 +33,7 @@ u32 pick(Cluster &cluster, u32 bits) {
   return u32(__builtin_ctz(high ? high : bits));
 }
 
-/// A runnable fiber, preferring neighbours of `near`, whose data is in the caches.
+/// Returns a runnable fiber. It prefers neighbours of `near`, because their data is in the caches.
 Fiber *pickFiber(Cluster &cluster, Warp *near) {
   Warp *warp = near && near->runnable ? near : nullptr;
   if (!warp) {

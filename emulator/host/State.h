@@ -110,7 +110,7 @@ struct WgmmaProduct {
   bool fromRegisters, accumulate;
   u32 n, group, clock;
 };
-/// Saved sums of a product in flight: the thread's array holds NaN meanwhile.
+/// The saved sums of a wgmma in flight. The thread's own array holds NaN until it completes.
 struct WgmmaSums {
   float *d;
   u32 count;

@@ -17,7 +17,7 @@ struct TensorMapImage {
 };
 static_assert(sizeof(TensorMapImage) == 128);
 
-/// Why cuTensorMapEncodeTiled would refuse the matrix, or "".
+/// Returns why cuTensorMapEncodeTiled would refuse the matrix, or "".
 std::string tensorMapProblem(const TensorMatrix &matrix);
 
 } // namespace ingot::emulator

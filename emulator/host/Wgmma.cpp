@@ -1,8 +1,8 @@
-//===- Wgmma.cpp - Warpgroup products, computed when awaited ----------------===//
+//===- Wgmma.cpp - wgmma, computed when awaited -----------------------------===//
 //
 // wgmma only records the request; wgmma_wait computes it, warp by warp. Until then a thread's sums are NaN,
-// and the warpgroup's engine counts as reading the tiles. The A registers are copied when the product is
-// issued: a kernel that changes them too early is not detected.
+// and the warpgroup's engine counts as reading the tiles. The A registers are copied when the wgmma is issued, so a
+// kernel that changes them too early is not detected.
 //===----------------------------------------------------------------------===//
 #include "emulator/host/MatrixMath.h"
 #include "emulator/host/Races.h"
@@ -17,7 +17,7 @@ namespace {
 // groups of eight rows / 16; 62-63: swizzle (1: 128 bytes).
 constexpr u64 kSwizzle128 = 1ull << 62;
 
-/// The offset in the block's window of the 16-byte-aligned `byte` of row `row`. As in hardware, the swizzle
+/// Returns the offset in the block's window of the 16-byte-aligned `byte` of row `row`. As in hardware, the swizzle
 /// applies to address bits.
 u32 tileByte(u64 descriptor, u32 row, u32 byte) {
   const u32 start = u32(descriptor & 0x3fff) * 16, stride = u32(descriptor >> 32 & 0x3fff) * 16;
@@ -25,7 +25,7 @@ u32 tileByte(u64 descriptor, u32 row, u32 byte) {
   return address ^ (address >> 3 & 0x70);
 }
 
-/// The number of K values of a product: 32 bytes of a row.
+/// Returns the extent of K of one wgmma, which is 32 bytes of a row.
 u32 stepOf(emu::Product kind) { return 8 * u32(valuesPerWord(kind)); }
 
 /// Loads the 16 values (fp8: 32) of a step of one row.
@@ -53,7 +53,7 @@ void gatherA(Fiber *lanes, size_t index, float (*a)[32]) {
     loadRow(product.kind, *lanes->block, product.a, firstRow + row, a[row]);
 }
 
-/// Computes one product for the 16 rows of a warp.
+/// Computes one wgmma for the 16 rows of a warp.
 void multiplyWarp(Fiber *lanes, size_t index) {
   const WgmmaProduct &product = lanes->products[index];
   const u32 step = stepOf(product.kind);
@@ -81,7 +81,7 @@ void multiplyWarp(Fiber *lanes, size_t index) {
   }
 }
 
-/// Saves the sums and replaces them by NaN until the product is done.
+/// Saves the sums and replaces them by NaN until the wgmma is done.
 void hold(Fiber &fiber, float *d, u32 count) {
   for (const WgmmaSums &held : fiber.held)
     if (held.d == d)
@@ -103,7 +103,7 @@ bool isSame(const WgmmaProduct &x, const WgmmaProduct &y) {
          x.fromRegisters == y.fromRegisters && x.accumulate == y.accumulate;
 }
 
-/// The number of products of a warp whose groups must be done when `left` groups may still be in flight.
+/// Returns how many wgmma of a warp must be done if at most `left` groups may still be in flight.
 size_t countFinished(Fiber *lanes, u32 left, Site site) {
   Fiber &first = lanes[0];
   size_t finished = 0;

@@ -84,7 +84,7 @@ DEVICE u32 bf16x2_add(u32 a, u32 b) {
 DEVICE u32 bf16x2_sub(u32 a, u32 b) {
   return pack_bf16(bf16_lo(a) - bf16_lo(b), bf16_hi(a) - bf16_hi(b));
 }
-DEVICE u32 bf16x2_mul(u32 a, u32 b) { // rounds to odd, since a product may be subnormal in f32
+DEVICE u32 bf16x2_mul(u32 a, u32 b) { // rounds to odd, since the product may be subnormal in f32
   return pack_bf16(emu::roundToOdd((double)bf16_lo(a) * bf16_lo(b)),
                    emu::roundToOdd((double)bf16_hi(a) * bf16_hi(b)));
 }
@@ -111,7 +111,7 @@ DEVICE i32 dot4(u32 a, u32 b, i32 sum) {
   return sum;
 }
 
-// Does not give the bits of the special function unit, but is within its error.
+// Does not return the same bits as the special function unit, but stays within the error of that unit.
 DEVICE float exp2_fast(float v) {
   if (!(v > -126.0f)) // subnormal results are 0
     return v == v ? 0.0f : v;
