@@ -8,9 +8,9 @@
 //   experts               the concatenated permutations of all experts (orderStride), or one if all are equal
 //   the head              @output_columns [columns]
 //
-// The numbers are constants in the module, so that checks with dummy weights permute columns as well.
-// Projections of one input mostly have the same permutation. They then share the weight of the first projection, and
-// the input is permuted only once.
+// The permutations are constants in the module, so that checks with dummy weights permute columns as well. Projections
+// of one input mostly have the same permutation. They then share the weight of the first projection, and the input is
+// permuted only once.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/parts/GroupedInts.h"
@@ -61,7 +61,7 @@ void ModelBuilder::addColumns(LayerWeights &weights, int64_t layer, StringRef ro
   addColumns(weights, layer, role, takeColumns(matrix, length));
 }
 
-/// Experts whose columns are not permuted get the identity permutation.
+/// Experts without a column permutation get the identity permutation.
 void ModelBuilder::addStackColumns(LayerWeights &weights, int64_t layer, StringRef role,
                                    ArrayRef<TensorRows> matrices, int64_t length) {
   const int64_t stride = orderStride(length);

@@ -28,11 +28,11 @@ public:
 
   bool isGguf() const { return checkpoint.container == import::Container::Gguf; }
   bool has(llvm::StringRef key) const;
-  /// Whether the key is present and null, which `has` treats as missing.
+  /// Returns whether the key is present and null, which `has` treats as missing.
   bool isNull(llvm::StringRef key) const;
   bool hasArray(llvm::StringRef key) const;
   bool isText(llvm::StringRef key) const;
-  /// Whether any key starts with `scope` ("rope_parameters.").
+  /// Returns whether any key starts with `scope` ("rope_parameters.").
   bool hasScope(llvm::StringRef scope) const;
 
   /// An integer of 1 to `most`.
@@ -47,14 +47,14 @@ public:
   double numberOr(llvm::StringRef key, double otherwise);
   bool flagOr(llvm::StringRef key, bool otherwise);
   std::string textOr(llvm::StringRef key, llvm::StringRef otherwise);
-  /// The elements of an array of strings; empty if the key is missing.
+  /// Returns the elements of an array of strings; empty if the key is missing.
   std::vector<std::string> texts(llvm::StringRef key);
   std::vector<bool> flags(llvm::StringRef key);
   std::vector<int64_t> integers(llvm::StringRef key);
   std::vector<double> numbers(llvm::StringRef key);
 
-  /// Reads keys whose only supported value follows from the model's other keys. Keys whose supported value is
-  /// the same for all models have a row in KnownKeys.cpp.
+  /// Reads a key that has only one supported value, which follows from the model's other keys. If the supported value
+  /// is the same for all models, the key has a row in KnownKeys.cpp instead.
   void requireCount(llvm::StringRef key, int64_t value);
   void requirePositive(llvm::StringRef key, double value);
 
@@ -73,7 +73,7 @@ public:
 private:
   std::string full(llvm::StringRef key) const { return prefix + key.str(); }
   template <typename T> T keep(Result<T> result, T otherwise);
-  /// The value of a key or, for a list with an entry per layer, the common value.
+  /// Returns the value of a key or, for a list with an entry per layer, the common value.
   template <typename T>
   T read(llvm::StringRef key, T otherwise,
          Result<T> (import::Checkpoint::*typed)(std::string_view) const);

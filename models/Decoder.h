@@ -11,7 +11,7 @@
 //   Around       h = x + norm'(attend(norm x))    mlp(x)    = down(act(gate x) * up x), or
 //                    h + norm'''(mlp(norm'' h))               down(act(up x))
 //
-// A family whose layers mix tokens other than by attention provides a `Mixer`.
+// If the layers of a family mix tokens by an operation other than attention, the family provides a `Mixer`.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -114,7 +114,7 @@ struct Decoder {
   bool normBias = true;        ///< for layer norms
 
   Rope rope;
-  std::optional<Rope> localRope;   ///< for layers whose rules select it
+  std::optional<Rope> localRope;   ///< for layers that select it by their rules
   bool alphaStretches = false;     ///< read the alpha of a dynamic rope
   bool contextIsStretched = false; ///< the configured context already includes the rope's factor
   bool rotatesInPart = false; ///< the configuration may limit the rotation to a part of each head

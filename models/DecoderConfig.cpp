@@ -10,8 +10,8 @@ using namespace ingot;
 using namespace ingot::models;
 using import::line;
 
-/// Raises the context of a model to what its rope was stretched to, if the configuration still has the
-/// original number (the README of Qwen2.5 tells users to add only the rope settings).
+/// Raises the context of a model to the length to which its RoPE was scaled, if the configuration still has the
+/// original length (the README of Qwen2.5 tells users to add only the rope settings).
 static void stretchContext(Config &config, llvm::StringRef key, Decoder &m) {
   if (m.contextIsStretched || m.rope.reach <= static_cast<double>(m.context))
     return;
@@ -112,7 +112,7 @@ void models::readBias(Config &config, llvm::StringRef key, std::initializer_list
     *bias = there ? Bias::Required : Bias::None;
 }
 
-/// The local layers according to the checkpoint's own list; empty if it has none.
+/// Returns the local layers according to the checkpoint's own list; empty if it has none.
 static std::vector<bool> listedLayers(Config &config) {
   if (config.isGguf())
     return config.hasArray("attention.sliding_window_pattern")

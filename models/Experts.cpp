@@ -171,7 +171,7 @@ private:
     return parts;
   }
 
-  /// The rows of the projection in a stack of concatenated matrices.
+  /// Returns the rows of the projection in a stack of concatenated matrices.
   TensorRows rowsOf(const Projection &p, const std::string &source) const {
     if (p.height == p.rows)
       return {source};

@@ -140,7 +140,7 @@ bool models::isOfGguf(llvm::StringRef architecture) {
   return !isOfConfig(architecture) && !llvm::is_contained(kModelTypes, architecture);
 }
 
-/// Whether `architecture` is transformers' name for a model that was saved without its head: "Qwen3Model" for
+/// Returns whether `architecture` is transformers' name for a model that was saved without its head: "Qwen3Model" for
 /// Qwen3ForCausalLM.
 static bool isBaseOf(llvm::StringRef architecture, llvm::StringRef known) {
   if (!architecture.consume_back("Model"))

@@ -31,23 +31,22 @@ struct Family {
 
 llvm::ArrayRef<Family> families();
 
-/// Whether the name is one that `architectures` of a config.json uses (isOfConfig) or one that GGUFs use (isOfGguf).
-/// A model_type may be neither.
+/// Returns whether the name is one that `architectures` of a config.json uses (isOfConfig) or one that GGUFs use
+/// (isOfGguf). A model_type may be neither.
 bool isOfConfig(llvm::StringRef architecture);
 bool isOfGguf(llvm::StringRef architecture);
 
-/// The family of this architecture, or null.
+/// Returns the family of this architecture, or null.
 const Family *findFamily(llvm::StringRef architecture);
 
-/// The configuration keys of an imported checkpoint that do not affect this model (KnownKeys.h), with their
+/// Returns the configuration keys of an imported checkpoint that do not affect this model (KnownKeys.h), with their
 /// values, for reports: "full_attn_mod 1, mlp_bias false". Empty if there are none.
 std::string passedOver(const import::Checkpoint &checkpoint);
 
-/// Builds a module with one verified `lm.model` whose weights refer to the checkpoint's tensors by name. If the
-/// checkpoint has no tensors (a config.json alone), weights have the configuration's dtype; they can then only be
-/// dummy weights. Loads the lm dialect. On failure `why` is set, with exit code 3: an unknown architecture (E0293),
-/// or a key (E0294, E0298, E0206, E0207) or a tensor (E0295 to E0297, E0299) that is missing, unused or
-/// wrong.
+/// Builds a module with one verified `lm.model`. Its weights refer to the checkpoint's tensors by name. If the
+/// checkpoint has no tensors (a config.json alone), weights have the configuration's dtype; they can then only be dummy
+/// weights. Loads the lm dialect. On failure `why` is set, with exit code 3: an unknown architecture (E0293), or a key
+/// (E0294, E0298, E0206, E0207) or a tensor (E0295 to E0297, E0299) that is missing, unused or wrong.
 ImportedModel importModel(mlir::MLIRContext &context, const import::Checkpoint &checkpoint,
                           Error &why);
 

@@ -35,7 +35,7 @@ constexpr llvm::StringLiteral kHousekeeping[] = {
     "forced_eos_token_id id2label.* label2id.* num_labels _num_labels pad_token_id prefix problem_type "
     "sep_token_id unk_token_id mask_token_id cls_token_id tokenizer_class tokenizer_* "
     "ignore_index predict_special_tokens n_special ",
-    // Training. pretraining_tp changes only the order of additions in a product.
+    // Keys of training. pretraining_tp changes only the order of additions in a matrix product.
     "attention_dropout attention_probs_dropout_prob attn_dropout attn_pdrop aux_loss_alpha "
     "classifier_dropout embd_pdrop embedding_dropout emb_dropout_prob gradient_checkpointing "
     "gradient_checkpointing_use_reentrant hidden_dropout hidden_dropout_prob init_method_std "
@@ -190,13 +190,14 @@ bool names(llvm::StringRef keys, llvm::StringRef key) {
   return hasWord(keys, [&](llvm::StringRef pattern) { return matches(key, pattern); });
 }
 
-/// The value as the table writes it. A list whose entries are all equal is written as one entry.
+/// Returns the value as the table writes it. If all entries of a list are equal, the list is written as one entry.
 std::string plain(const import::MetaValue &value) {
   const std::string text = shown(value);
   return text.size() > 1 && text.front() == '\'' ? text.substr(1, text.size() - 2) : text;
 }
 
-/// Whether the value turns nothing on, even under an unknown key.
+/// Returns whether the value switches off whatever its key controls. A key with such a value is harmless if it is
+/// unknown.
 bool isOff(const import::MetaValue &value) {
   const std::string text = plain(value);
   return text == "false" || text == "0" || text.empty() || text == "[]" || text == "null";

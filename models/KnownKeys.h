@@ -1,9 +1,9 @@
 //===- KnownKeys.h - Configuration keys that change nothing ---------------===//
 //
-// A family's reader requests the keys that it uses. A key that it did not request changes numbers only if
-// transformers (for a config.json) or llama.cpp (for a GGUF) reads it for this family, and if its value is
-// not a neutral one. The table in KnownKeys.cpp covers both conditions: it lists keys, the families in which they
-// occur, and their neutral values. A key that is in no row is refused unless its value means "off".
+// A family's reader requests the keys that it uses. A key that it did not request changes the model's results only if
+// transformers (for a config.json) or llama.cpp (for a GGUF) reads it for this family, and if its value is not a
+// neutral one. The table in KnownKeys.cpp covers both conditions: it lists keys, the families in which they occur, and
+// their neutral values. A key that is in no row is refused unless its value means "off".
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -59,7 +59,8 @@ public:
   mlir::Value activation(mlir::Value value, lm::ActivationKind kind);
   /// down(activation(up(value))) with roles ffn_up, ffn_down.
   mlir::Value mlp(mlir::Value value, lm::ActivationKind activation);
-  /// mlp() with the activation xIELU, whose slopes are the weights xielu_linear, xielu_positive and xielu_negative.
+  /// Does the same as mlp(), with the activation xIELU. Its slopes are the weights xielu_linear, xielu_positive and
+  /// xielu_negative.
   mlir::Value xieluMlp(mlir::Value value);
   /// down(activation(gate(value)) * up(value)) with roles ffn_gate, ffn_up, ffn_down, each followed by
   /// `ending`.
@@ -71,7 +72,7 @@ public:
   mlir::Value dispatch(mlir::Value value, mlir::Value routes);
   mlir::Value combine(mlir::Value value, mlir::Value routes);
   mlir::Value scaleRows(mlir::Value value, mlir::Value factors);
-  /// The insertion point, the location and the batch, with which families emit ops of other dialects.
+  /// Returns the insertion point, the location and the batch, with which families emit ops of other dialects.
   mlir::OpBuilder &ops() { return builder; }
   mlir::Location at(llvm::StringRef role);
   mlir::Value stepBatch() const { return batch; }

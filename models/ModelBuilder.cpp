@@ -17,7 +17,7 @@ using namespace ingot;
 using namespace ingot::models;
 using import::line;
 
-/// The dtype of a config.json (bf16 by default, since that is how checkpoints are stored today).
+/// Returns the dtype of a config.json (bf16 by default, since that is how checkpoints are stored today).
 static WeightFormat configuredType(const import::Checkpoint &checkpoint) {
   for (const char *key : {"dtype", "torch_dtype"}) {
     auto entry = checkpoint.metadata.find(std::string_view(key));

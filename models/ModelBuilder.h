@@ -28,7 +28,7 @@
 
 namespace ingot::models {
 
-/// Whether the shape is the shape of a vector, or of one vector per expert (lm::WeightType::isVectors).
+/// Returns whether the shape is the shape of a vector, or of one vector per expert (lm::WeightType::isVectors).
 inline bool isVectors(llvm::ArrayRef<int64_t> shape) {
   return shape.size() == 1 || (shape.size() == 3 && shape.back() == 1);
 }
@@ -85,7 +85,7 @@ public:
   /// Takes a concatenation of tensor rows as the weight @symbol. No row may be taken twice.
   lm::WeightOp weight(llvm::StringRef symbol, llvm::ArrayRef<TensorRows> parts,
                       llvm::ArrayRef<int64_t> shape);
-  /// The column permutation of a matrix of the entry point (ColumnOrders.cpp); null if it has none.
+  /// Returns the column permutation of a matrix of the entry point (ColumnOrders.cpp); null if it has none.
   lm::WeightOp columnsOf(llvm::StringRef symbol, llvm::StringRef matrix, int64_t length);
   /// Takes layer i's matrix [rows][columns], its bias under the role "<role>_bias", and its column
   /// permutation under "<role>_columns" if it has one (GroupedInts.h). Matrix and bias are whole tensors, or the rows
@@ -99,13 +99,13 @@ public:
   /// (safetensors only), the tensors <tensor>.0, <tensor>.1, …
   void addVectors(LayerWeights &weights, int64_t layer, const LayerTensor &tensor, int64_t count,
                   int64_t length, bool apart);
-  /// Takes a stack of matrices, or of vectors as [count][length][1], whose rows are the concatenated rows of
-  /// `parts`. If each part is a matrix, also takes their column permutations under "<role>_columns".
+  /// Takes a stack of matrices, or of vectors as [count][length][1]. Its rows are the concatenated rows of `parts`. If
+  /// each part is a matrix, also takes their column permutations under "<role>_columns".
   void addStack(LayerWeights &weights, int64_t layer, llvm::StringRef role,
                 llvm::ArrayRef<TensorRows> parts, std::array<int64_t, 3> shape);
   /// Refuses a tensor that exists with another shape. This error is clearer than a later error about its parts.
   void expectShape(llvm::StringRef source, llvm::ArrayRef<int64_t> shape);
-  /// The name of layer i's tensor in this checkpoint: the layer's prefix and `tensor`.
+  /// Returns the name of layer i's tensor in this checkpoint: the layer's prefix and `tensor`.
   std::string sourceOf(int64_t layer, llvm::StringRef tensor) const;
   /// Takes the taps of a depthwise convolution, oldest first, as a vector [taps][channels]. The checkpoint's tensor is
   /// [channels][taps], with or without a dimension of 1 in between.
@@ -113,12 +113,12 @@ public:
                int64_t taps, Bias bias = Bias::None);
   /// Adds a vector of constants that is not a tensor of the checkpoint.
   lm::WeightOp values(llvm::StringRef symbol, llvm::ArrayRef<float> numbers);
-  /// Takes a float vector's numbers, to compute something from them.
+  /// Takes the elements of a float vector, to compute something from them.
   std::vector<float> take(llvm::StringRef source, int64_t length);
   /// Marks a redundant tensor as taken, if it exists (older files store rope's frequencies).
   void takeUnread(llvm::StringRef source);
-  /// Whether a model has a separate head although its configuration ties the head to the embedding. The separate head
-  /// is then used, with a warning. A head that equals the embedding byte for byte is ignored.
+  /// Returns whether a model has a separate head although its configuration ties the head to the embedding. The
+  /// separate head is then used, with a warning. A head that equals the embedding byte for byte is ignored.
   bool hasOwnHead(lm::WeightOp embedding, llvm::StringRef outputSource);
 
   /// Adds the next layer. `name` is the base of the kind's name and distinguishes kinds that have the same

@@ -38,7 +38,7 @@ int64_t ModelBuilder::rowsOf(StringRef source) const {
   return tensor ? tensor->shape.front() : 0;
 }
 
-/// A vector's numbers may be stored in a tensor of several dimensions.
+/// The elements of a vector may be stored in a tensor of several dimensions.
 static import::Unit unitOf(ArrayRef<int64_t> shape) {
   return isVectors(shape) ? import::Unit::Numbers : import::Unit::Rows;
 }
@@ -78,7 +78,7 @@ void ModelBuilder::refuseShape(const import::Tensor &tensor, ArrayRef<int64_t> e
                         "take configuration and tensors from the same checkpoint"));
 }
 
-/// Finds a tensor whose name differs from `source` only in its first components; a layer number must be the same.
+/// Finds a tensor with a name that differs from `source` only in its first components. A layer number must be the same.
 /// Returns null if there is no such tensor.
 static const import::Tensor *renamed(const import::Checkpoint &checkpoint, StringRef source) {
   for (auto [first, rest] = source.split('.');
@@ -226,8 +226,8 @@ void ModelBuilder::expectShape(StringRef source, ArrayRef<int64_t> expected) {
 // Tensors that were not taken
 //===----------------------------------------------------------------------===//
 
-/// Whether the tensor belongs to a layer after the last one. Such tensors exist because some users truncate models by
-/// changing only num_hidden_layers.
+/// Returns whether the tensor belongs to a layer after the last one. Such tensors exist because some users truncate
+/// models by changing only num_hidden_layers.
 bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
   int64_t layer;
   return checkpoint.container == import::Container::Safetensors &&
@@ -235,8 +235,8 @@ bool ModelBuilder::isOfCutLayer(StringRef tensor) const {
          tensor.starts_with(".") && layer >= int64_t(layerKinds.size());
 }
 
-/// Whether transformers ignores the tensor in every family. It ignores values that models compute themselves, and the
-/// value heads of trl's trainers.
+/// Returns whether transformers ignores the tensor in every family. It ignores values that models compute themselves,
+/// and the value heads of trl's trainers.
 static bool isPassedOver(StringRef tensor) {
   for (StringRef ending : {"rotary_emb.inv_freq", "rotary_emb.cos_cached", "rotary_emb.sin_cached",
                            "rotary_emb.original_inv_freq", "rotary_pos_emb.inv_freq"})

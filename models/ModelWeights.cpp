@@ -1,7 +1,7 @@
 //===- ModelWeights.cpp - The weights of a model, by reference -------------===//
 //
-// Each weight is an lm.weight before the first layer kind. Its source is a tensor or rows of tensors, or its
-// numbers are constants in the op.
+// Each weight is an lm.weight before the first layer kind. Its source is a tensor or rows of tensors, or its values are
+// constants in the op.
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "models/ModelBuilder.h"

@@ -91,7 +91,7 @@ static double yarnScale(double factor, double mscale = 1) {
 
 using KeyOfRope = llvm::function_ref<std::string(llvm::StringRef)>;
 
-/// The context that the model was trained with before it was stretched. A key outside the rope's own object
+/// Returns the context that the model was trained with before it was stretched. A key outside the rope's own object
 /// takes precedence, as in transformers.
 static double originalContext(Config &config, KeyOfRope key, int64_t context) {
   return config.positiveOr(

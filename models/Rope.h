@@ -50,8 +50,8 @@ Rope readRope(Config &config, llvm::StringRef scope, llvm::StringRef baseKey, do
 /// Reads GGUF's rope.freq_base, rope.scaling.type, .factor and the yarn keys. `context` is as in readRope.
 Rope readGgufRope(Config &config, double baseOtherwise, int64_t context);
 
-/// The factor by which longrope scales rotated vectors: sqrt(1 + ln f / ln original), where f is the factor by which
-/// the context is stretched; 1 if f is at most 1 (LongRoPE, arXiv:2402.13753; HF's formula).
+/// Returns the factor by which longrope scales rotated vectors: sqrt(1 + ln f / ln original), where f is the factor by
+/// which the context is stretched; 1 if f is at most 1 (LongRoPE, arXiv:2402.13753; HF's formula).
 double longRopeAttentionFactor(double stretched, double originalContext);
 
 } // namespace ingot::models

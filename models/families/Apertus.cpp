@@ -1,8 +1,8 @@
 //===- Apertus.cpp - Apertus 8B and 70B -----------------------------------===//
 //
 // Llama's layer with norms of each head of q and k, and an MLP without a gate. Its activation (xIELU) has
-// two learned slopes per layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold
-// the same numbers as lists. (arXiv:2509.14233; HF modeling_apertus.py.)
+// two learned slopes per layer: softplus(alpha_p) above 0 and beta + softplus(alpha_n) below. GGUF files hold the same
+// slopes as lists. (arXiv:2509.14233; HF modeling_apertus.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"
@@ -17,7 +17,7 @@ using namespace ingot::models;
 
 static double softplus(double x) { return std::log1p(std::exp(x)); }
 
-/// The number in a tensor of one element, whatever its shape; `otherwise` if there is no such tensor.
+/// Returns the value in a tensor of one element, whatever its shape; `otherwise` if there is no such tensor.
 static double numberOf(Config &config, const import::Checkpoint &checkpoint,
                        const std::string &name, double otherwise) {
   const import::Tensor *tensor = checkpoint.find(name);

@@ -1,8 +1,8 @@
 //===- Olmo.cpp - OLMo 2 and 3 --------------------------------------------===//
 //
-// Norms follow their sublayers: h += norm(attend(h)), and q and k are normed as whole rows. In OLMo 3, three
-// of every four layers have a window, and their rope is not stretched as that of the others is.
-// (arXiv:2501.00656; HF modeling_olmo2.py, modeling_olmo3.py.)
+// Norms follow their sublayers: h += norm(attend(h)), and q and k are normed as whole rows. In OLMo 3, three of every
+// four layers have a window. RoPE scaling applies only to the layers without a window. (arXiv:2501.00656; HF
+// modeling_olmo2.py, modeling_olmo3.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

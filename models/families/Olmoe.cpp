@@ -1,7 +1,7 @@
 //===- Olmoe.cpp - OLMoE 1B-7B --------------------------------------------===//
 //
-// Llama's layer with norms of q and k as whole rows, and with experts. They are chosen by the softmax over all experts.
-// (arXiv:2409.02060; HF modeling_olmoe.py.)
+// Llama's layer with norms of q and k as whole rows, and with experts, which are chosen by the softmax over all
+// experts. (arXiv:2409.02060; HF modeling_olmoe.py.)
 //===----------------------------------------------------------------------===//
 #include "models/Decoder.h"
 #include "models/Families.h"

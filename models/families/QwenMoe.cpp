@@ -23,8 +23,8 @@ static void readQwenExperts(Config &config, Decoder &m, bool normalized) {
                    [&](int64_t i) { return (i + 1) % step == 0 && !llvm::is_contained(dense, i); });
 }
 
-/// Whether stacks have columns first. Qwen3-VL is published that way, but transformers saves rows first. The shapes
-/// of tensors show the order, unless experts are as wide as the model, which does not occur.
+/// Returns whether stacks have columns first. Qwen3-VL is published that way, but transformers saves rows first. The
+/// shapes of tensors show the order, unless experts are as wide as the model, which does not occur.
 static bool isAcross(const import::Checkpoint &checkpoint, const Decoder &m) {
   const std::vector<int64_t> across = {m.experts->route.count, m.experts->width, m.hidden};
   return m.experts->width != m.hidden &&
