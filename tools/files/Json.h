@@ -43,7 +43,7 @@ public:
   template <typename T> JsonObject &field(std::string_view key, const T &value) {
     return raw(key, jsonValue(value));
   }
-  /// Adds a field whose value `json` is written unchanged.
+  /// Adds a field. Its value `json` is written unchanged.
   JsonObject &raw(std::string_view key, std::string_view json);
   std::string str() const { return body.empty() ? "{}" : "{" + body + "}"; }
 

@@ -14,8 +14,8 @@
 
 namespace ingot::hub {
 
-/// Fetches `file` to cache.blob(file.etag). Errors: those of HubClient; E0158: a file cannot be written; E0159: the
-/// received bytes differ from the size or hash that the hub announced.
+/// Fetches `file` to cache.blob(file.etag). Errors: all errors of HubClient; E0158: a file cannot be written; E0159:
+/// the received bytes differ from the size or hash that the hub announced.
 Result<void> fetchBlob(HubClient &client, const Reference &reference, const RemoteFile &file,
                        const RepositoryCache &cache, Listener &listener);
 

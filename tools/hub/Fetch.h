@@ -16,7 +16,7 @@
 namespace ingot::hub {
 
 /// Fetches a model and returns the path for openCheckpoint: the snapshot's folder, or a file in it. Errors:
-/// E0151: there is no place for models; E0160: offline and not all files are cached; those of HubClient,
+/// E0151: there is no place for models; E0160: offline and not all files are cached; all errors of HubClient,
 /// WantedFiles and BlobFile.
 Result<std::string> fetchModel(const Reference &reference, const Settings &settings,
                                Listener &listener);

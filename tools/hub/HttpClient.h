@@ -26,10 +26,10 @@ struct HttpAnswer {
   int status = 0;                             ///< 0: no answer began
   std::map<std::string, std::string> headers; ///< of the last response; names in lower case
   std::string body;                           ///< unless a sink took it; at most kMostBody bytes
-  std::string location;     ///< absolute address that a redirect leads to; or empty
-  std::string failure;      ///< why the transfer ended early; empty: complete
-  bool refused = false;     ///< the sink ended the transfer
-  bool unreachable = false; ///< no connection could be made
+  std::string location;                       ///< absolute URL that a redirect leads to; or empty
+  std::string failure;                        ///< why the transfer ended early; empty: complete
+  bool refused = false;                       ///< the sink ended the transfer
+  bool unreachable = false;                   ///< no connection could be made
 
   /// Returns the header's value; empty if there is none.
   std::string header(const std::string &name) const;

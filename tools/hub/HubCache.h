@@ -41,7 +41,7 @@ public:
 
   /// Returns the commit that `revision` pointed to when it was last fetched; a commit maps to itself.
   std::optional<std::string> commitOf(const std::string &revision) const;
-  /// Returns the sorted paths of a snapshot's files whose bytes are present.
+  /// Returns the sorted paths of the files of a snapshot that have their bytes in the cache.
   std::vector<std::string> filesOf(const std::string &commit) const;
   bool has(const std::string &commit, const std::string &path) const;
 
@@ -58,7 +58,7 @@ private:
 std::string folderName(const std::string &repository);
 std::optional<std::string> repositoryOf(const std::string &folderName);
 
-/// Whether a hub's etag can name a file: letters, digits, '-', '_' and '.', no leading '.', and at most 255
+/// Returns whether a hub's etag can name a file: letters, digits, '-', '_' and '.', no leading '.', and at most 255
 /// characters with an ending appended.
 bool isBlobName(const std::string &etag);
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kMostRedirects = 10;
 
-/// Returns "scheme://host:port" of an address, in lower case. Two spellings of one origin may differ
-/// (":443"); the token is then not sent, which is the safe choice.
+/// Returns "scheme://host:port" of a URL, in lower case. Two spellings of one origin may differ (":443"); the token is
+/// then not sent, which is the safe choice.
 std::string originOf(const std::string &address) {
   const size_t host = address.find("://");
   std::string origin =
@@ -25,7 +25,7 @@ std::string originOf(const std::string &address) {
   return origin;
 }
 
-/// Percent-encodes `text` for an address. Letters, digits and the characters in `kept` stay unchanged.
+/// Percent-encodes `text` for a URL. Letters, digits and the characters in `kept` stay unchanged.
 std::string escaped(const std::string &text, std::string_view kept) {
   std::string out;
   for (const unsigned char c : text) {

@@ -44,7 +44,7 @@ public:
 /// A repository at one commit.
 struct Repository {
   std::string commit;
-  std::vector<ListedFile> files; ///< only those with plain paths
+  std::vector<ListedFile> files; ///< only files with plain paths
 };
 
 /// A file as its hub describes it.

@@ -15,7 +15,7 @@ bool isWordCharacter(char c) {
          c == '_' || c == '-';
 }
 
-/// Whether `part` is a valid ORG or NAME. The cache separates the parts of a name with two dashes,
+/// Returns whether `part` is a valid ORG or NAME. The cache separates the parts of a name with two dashes,
 /// so no part may contain them.
 bool isNamePart(std::string_view part) {
   auto isEdge = [](char c) { return c == '.' || c == '-'; };

@@ -24,17 +24,17 @@ struct Reference {
   std::string text() const;
 };
 
-/// Whether `model` is a reference, that is, begins with "hf:".
+/// Returns whether `model` is a reference, that is, begins with "hf:".
 bool isReference(std::string_view model);
 
 /// Parses a reference. No path in an accepted reference can lead out of its folder. Errors: E0150, exit 2.
 Result<Reference> parseReference(std::string_view model);
 
-/// Whether a path in a repository is safe to use below a local folder: relative, with no ".." or ".", no
+/// Returns whether a path in a repository is safe to use below a local folder: relative, with no ".." or ".", no
 /// empty part, no control character and no backslash.
 bool isPlainPath(std::string_view path);
 
-/// Whether `revision` is 40 hexadecimal digits, and therefore a commit that never moves.
+/// Returns whether `revision` is 40 hexadecimal digits, and therefore a commit that never moves.
 bool isCommit(std::string_view revision);
 
 } // namespace ingot::hub

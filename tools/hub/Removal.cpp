@@ -36,7 +36,7 @@ std::vector<Link> linksOf(const fs::path &snapshot, const fs::path &blobs) {
   return links;
 }
 
-/// Returns the bytes of the regular files below a folder; links do not count.
+/// Returns the size in bytes of the regular files below a folder; links do not count.
 uint64_t bytesBelow(const fs::path &folder) {
   uint64_t bytes = 0;
   std::error_code failure;
@@ -49,7 +49,7 @@ uint64_t bytesBelow(const fs::path &folder) {
   return bytes;
 }
 
-/// Whether a process holds one of the locks, that is, is fetching a blob of the repository.
+/// Returns whether a process holds one of the locks, that is, is fetching a blob of the repository.
 bool isBeingFetched(const fs::path &locks) {
   std::error_code failure;
   for (fs::directory_iterator at(locks, failure), end; !failure && at != end;

@@ -22,10 +22,10 @@
 
 namespace ingot::hub {
 
-/// The public hub, fixed in the product. HF_ENDPOINT overrides it.
+/// The URL of the public hub. HF_ENDPOINT overrides it.
 inline constexpr char kPublicHub[] = "https://huggingface.co";
 
-/// How often and how soon requests are retried when a hub is busy or a connection breaks.
+/// Describes how often and how soon requests are retried when a hub is busy or a connection breaks.
 struct RetryPolicy {
   int attempts = 5;                      ///< maximum number in a row that gain no byte
   std::chrono::milliseconds first{500};  ///< first wait; doubles each time
@@ -39,8 +39,8 @@ struct Settings {
   bool offline = false;
   RetryPolicy retry;
 
-  /// Reads the settings. Errors: E0179: the endpoint is not an http or https address; E0180: the token cannot
-  /// be sent in a header.
+  /// Reads the settings. Errors: E0179: the endpoint is not an http or https URL; E0180: the token cannot be sent in a
+  /// header.
   static Result<Settings> fromEnvironment();
 };
 

@@ -72,14 +72,14 @@ std::string firstPartOf(const std::string &gguf) {
   return split ? partOf(*split, 1) : gguf;
 }
 
-/// Whether a GGUF holds a language model, not an image projector or a quantiser's statistics.
+/// Returns whether a GGUF holds a language model, not an image projector or a quantiser's statistics.
 bool isModelGguf(const std::string &path) {
   const std::string name = path.substr(path.find_last_of('/') + 1);
   return name.ends_with(".gguf") && !name.starts_with("mmproj") && !name.starts_with("imatrix") &&
          name.find("-imatrix.") == std::string::npos;
 }
 
-/// Whether `path` is a top-level safetensors file with an unusual name that may be a whole model.
+/// Returns whether `path` is a top-level safetensors file with an unusual name that may be a whole model.
 bool isOtherSafetensors(const std::string &path) {
   return path.ends_with(".safetensors") && path.find('/') == std::string::npos &&
          !path.starts_with("consolidated") && !path.starts_with("adapter_") && path != kSingle &&

@@ -23,7 +23,7 @@ std::string joined(const std::vector<std::string> &words) {
   return text;
 }
 
-/// The error codes, which `ingot explain` takes besides models.
+/// Returns the error codes, which `ingot explain` takes besides models.
 std::string codes() {
   std::vector<std::string> words;
   for (const errors::Entry &entry : errors::all())

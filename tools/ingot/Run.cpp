@@ -71,7 +71,7 @@ std::string completionJson(const Completion &answer) {
 /// Returns the ids of a prompt: with --chat the rendered template, otherwise BOS and the text.
 Result<std::vector<int32_t>> promptIds(const Session &session, const ChatPrompt *chat,
                                        const RunOptions &options, const std::string &text) {
-  if (text.empty()) // an error even where BOS alone would make one id
+  if (text.empty()) // an error, also if BOS alone would make one token
     return Error{ExitCode::Usage, "E0503", "the prompt is empty",
                  "0 characters, at least 1 is needed",
                  "ingot run MODEL \"The capital of France is\""};
@@ -112,7 +112,7 @@ Result<std::unique_ptr<ChatPrompt>> openChat(const Session &session, const RunOp
   return prompt;
 }
 
-/// Returns the ids separated by spaces: the answer of an engine without a tokenizer.
+/// Returns the token ids separated by spaces: the answer of an engine without a tokenizer.
 std::string idsText(const std::vector<int32_t> &ids) {
   std::string text;
   for (int32_t id : ids)
@@ -120,7 +120,7 @@ std::string idsText(const std::vector<int32_t> &ids) {
   return text;
 }
 
-/// Runs one prompt. `text` is ignored if ids are given.
+/// Runs one prompt. `text` is ignored if token ids are given.
 Result<int> runOne(const RunOptions &options, const std::string &text) {
   auto session = options.engine.open();
   if (!session)

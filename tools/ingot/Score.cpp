@@ -63,7 +63,7 @@ Result<std::unique_ptr<runtime::Session>> openFor(const std::vector<int32_t> &id
     auto engine = runtime::EngineFile::open(*path);
     if (!engine)
       return engine.error();
-    // The session refuses a text longer than the model's context; its error has the numbers.
+    // The session refuses a text longer than the model's context. Its error states both lengths.
     wanted.context = std::min<int64_t>((*engine)->table().model()->context(),
                                        static_cast<int64_t>(ids.size()) + 1);
   }

@@ -22,7 +22,7 @@ struct TokenizeOptions {
 /// Encodes text as a plain prompt is encoded.
 struct Encoder {
   std::unique_ptr<text::Tokenizer> tokenizer;
-  std::vector<int32_t> prefix; ///< ids placed first
+  std::vector<int32_t> prefix; ///< token ids placed first
 
   Result<std::vector<int32_t>> ids(std::string_view text) const {
     auto ids = tokenizer->encode(text);

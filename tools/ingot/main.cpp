@@ -1,8 +1,8 @@
 //===- main.cpp - The `ingot` command line ---------------------------------===//
 //
-// main finds the subcommand, parses its options, runs it and prints errors. The exit codes
-// are those of runtime/error/Error.h. `compile` is forwarded with all arguments to
-// libingot-compiler.so, so this binary needs no LLVM.
+// main finds the subcommand, parses its options, runs it and prints errors. The exit codes are defined in
+// runtime/error/Error.h. `compile` is forwarded with all arguments to libingot-compiler.so, so this binary needs no
+// LLVM.
 //===----------------------------------------------------------------------===//
 #include "runtime/engine/Header.h"
 #include "runtime/engine/Isa.h"

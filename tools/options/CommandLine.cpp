@@ -33,8 +33,8 @@ std::string HelpText::make_usage(const CLI::App *app, std::string name) const {
   return usage + "\n";
 }
 
-/// Returns " N" for numbers, " a|b" for a closed set and " TEXT" for other values without a type
-/// name.
+/// Returns the placeholder of an option's value: " N" for numbers, " a|b" for a closed set, and " TEXT" for other
+/// values that have no type name.
 std::string HelpText::make_option_opts(const CLI::Option *option) const {
   if (option->get_positional() || option->get_type_size() == 0)
     return "";
@@ -71,8 +71,8 @@ Error usageError(const CLI::App &app, const CLI::ParseError &error) {
   return result;
 }
 
-/// Returns the arguments in reverse order, as CLI11 expects them. CLI11 reads `--text=` as an
-/// option whose value is the next argument, so an explicit empty value is inserted.
+/// Returns the arguments in reverse order, as CLI11 expects them. CLI11 takes the next argument as the value of
+/// `--text=`, so an explicit empty value is inserted.
 std::vector<std::string> reversedArguments(int argc, const char *const *argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {

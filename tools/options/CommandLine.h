@@ -65,13 +65,13 @@ public:
   Option onlyOnce();
   /// Lets one argument hold several values.
   Option separatedBy(char separator);
-  /// Giving both options is an error.
+  /// It is an error if the user specifies both options.
   Option excludes(Option other);
   /// Giving this option without the other is an error.
   Option needs(Option other);
 
   bool given() const;
-  /// The values as typed.
+  /// Returns the values as typed.
   std::vector<std::string> values() const;
 
 private:

@@ -70,8 +70,8 @@ public:
   Chat(runtime::Session &session, const ChatPrompt &prompt, ChatSettings settings, bool json)
       : session(session), prompt(prompt), settings(std::move(settings)), json(json) {}
 
-  /// Returns the exit code: 0 or, if the input is a pipe, that of the first error, since no user
-  /// could react to it.
+  /// Returns the exit code. If the input is a pipe, this is the exit code of the first error, since no user could react
+  /// to the error. Otherwise it is 0.
   int loop() {
     for (;;) {
       interrupted = false; // the Ctrl-C that stopped an answer must not end the next line

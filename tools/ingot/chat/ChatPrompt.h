@@ -20,9 +20,9 @@ public:
   static Result<std::unique_ptr<ChatPrompt>> open(const runtime::Session &session,
                                                   const std::string &file, const std::string &name);
 
-  /// Whether control tokens in message contents are encoded as control tokens rather than text.
+  /// Returns whether control tokens in message contents are encoded as control tokens rather than text.
   bool trustContent = false;
-  /// Returns the ids of the rendered template, with nothing added (the template writes BOS itself).
+  /// Returns the token ids of the rendered template, with nothing added (the template writes BOS itself).
   Result<std::vector<int32_t>> ids(const std::vector<ChatMessage> &messages) const;
 
 private:

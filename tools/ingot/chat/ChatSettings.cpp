@@ -16,7 +16,7 @@ template <typename T> static bool parseInto(T &to, std::string_view text) {
   return true;
 }
 
-/// Returns the row whose flags include the name; nullptr if there is none.
+/// Returns the row that has the name among its flags; nullptr if there is none.
 static const runtime::SamplingField *fieldCalled(std::string_view name) {
   for (const runtime::SamplingField &field : runtime::kSamplingFields)
     if (field.isCalled(name))

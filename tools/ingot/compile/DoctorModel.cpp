@@ -33,7 +33,7 @@ struct Patient {
   bool hasTensors = false; ///< whether the opened checkpoint lists tensors (a GGUF)
 };
 
-/// Whether the model is quantised, so that its import depends on values in tensors that were not fetched
+/// Returns whether the model is quantised, so that its import depends on values in tensors that were not fetched
 /// (versions, shapes and scales).
 bool isQuantised(const fs::path &folder) {
   for (const char *name : {"quantize_config.json", "quant_config.json", "hf_quant_config.json"})
@@ -130,7 +130,7 @@ Result<void> compileSeeded(const Patient &patient, const CompileOptions &given,
 struct Diagnosis {
   const fb::Model &model;
   uint64_t engineBytes = 0,
-           memoryBytes = 0; ///< of a real engine, whose weights are not generated
+           memoryBytes = 0; ///< of an engine with real weights
   runtime::MemoryPlan memory;
   double kvPerToken = 0; ///< inside every attention window
   bool tokenizer = false, chatTemplate = false;

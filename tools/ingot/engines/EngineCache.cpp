@@ -100,7 +100,7 @@ static bool namesCheckpoint(const fs::path &path) {
   return extension == ".gguf" || extension == ".safetensors" || extension == ".json";
 }
 
-/// Whether `model` is an owner and a name without a file extension:
+/// Returns whether `model` is an owner and a name without a file extension:
 /// "HuggingFaceTB/SmolLM2-135M-Instruct".
 static bool looksLikeHubName(const std::string &model) {
   const size_t slash = model.find('/');

@@ -42,7 +42,7 @@ struct CompileOptions {
 Result<std::string> resolveEngine(const std::string &model, const CompileOptions &options,
                                   bool quiet);
 
-/// Whether the file starts as an engine does.
+/// Returns whether the file starts as an engine does.
 bool isEngineFile(const std::string &path);
 
 /// Returns the cache folder; empty if neither XDG_CACHE_HOME nor HOME is set.

@@ -13,8 +13,8 @@
 
 namespace ingot::cli {
 
-/// Returns `model` itself or, if it is a reference, the path of its checkpoint, fetched if necessary. Errors:
-/// those of tools/hub/Fetch.h.
+/// Returns `model` itself or, if it is a reference, the path of its checkpoint, fetched if necessary. Errors: all
+/// errors of tools/hub/Fetch.h.
 Result<std::string> checkpointOf(const std::string &model, bool quiet);
 
 bool isModelName(const std::string &model);

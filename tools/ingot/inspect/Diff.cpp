@@ -236,7 +236,7 @@ Parts factsOf(const EngineFile &engine, bool numbers) {
   return parts;
 }
 
-/// Whether the stored weights have the same bytes, according to the hashes in the engines.
+/// Returns whether the stored weights have the same bytes, according to the hashes in the engines.
 bool sameWeightSegments(const fb::Engine &a, const fb::Engine &b) {
   auto hashes = [](const fb::Engine &engine) {
     std::vector<std::pair<uint64_t, uint64_t>> all;

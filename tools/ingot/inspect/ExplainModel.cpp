@@ -87,7 +87,7 @@ std::string patternOf(const std::string &kernel) {
   return kernel;
 }
 
-/// Returns the ops of a launch: those of the fusion that the kernel is named after, preferably in the
+/// Returns the ops of a launch. They are the ops of the fusion that the kernel is named after, preferably in the
 /// function that became the section.
 std::string opsOf(const std::string &kernel, const std::string &section,
                   std::vector<FusionRemark> &unused) {

@@ -10,7 +10,7 @@ namespace ingot::cli {
 
 struct ExplainOptions {
   std::string
-      model; ///< a checkpoint, whose shape is compiled, or an engine, which holds no reasons
+      model; ///< a checkpoint (its shape is compiled), or an engine (which does not store why ops were not fused)
   CompileOptions compile;
   int64_t positions = 128, tokens = 1;
   int threads = 0; ///< 0: all
@@ -18,7 +18,7 @@ struct ExplainOptions {
 };
 
 /// Prints the launches of each layer kind in a step (the ops of each, its bytes, and the time that the cost
-/// model predicts), what was fused, and what was not and why. Errors: those of the compiler; E0147: compile
+/// model predicts), what was fused, and what was not and why. Errors: all errors of the compiler; E0147: compile
 /// options were given for an engine.
 Result<int> explain(const ExplainOptions &options);
 

@@ -84,8 +84,8 @@ std::filesystem::path fileCalled(const std::string &name, const std::vector<std:
   return !failure && std::filesystem::exists(here, failure) ? here : std::filesystem::path();
 }
 
-/// Links the files that an engine was compiled with into `place`, next to its recipe. The engine holds only
-/// their names; the files themselves are those that the user named or that are in the current folder.
+/// Links the files that an engine was compiled with into `place`, next to its recipe. The engine holds only their
+/// names. The files themselves must be named by the user or be in the current folder.
 Result<void> linkFilesOfRecipe(const EngineFile &engine, const std::string &path,
                                const std::vector<std::string> &plugins, const std::string &place) {
   std::vector<std::string> taken;
@@ -168,7 +168,7 @@ Result<int> inspect(const InspectOptions &options) {
     return 0;
   }
   const runtime::MemoryLimits limits = memoryLimits(options);
-  // A context that no session can open needs no memory plan; the error is the same as that of `ingot run`.
+  // A context that no session can open needs no memory plan; the error is the same as in `ingot run`.
   if (const uint64_t most = (*engine)->table().model()->context(); limits.context > most)
     return Error{ExitCode::Usage, "E0501", "the context is out of range",
                  "--context " + std::to_string(limits.context) + "; the model supports 1 to " +

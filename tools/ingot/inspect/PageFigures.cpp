@@ -103,7 +103,7 @@ std::string kernelsOf(const simdjson::dom::element &listing, size_t program) {
   return all;
 }
 
-/// Whether the code has wgmma variants, whose results may differ in bits from the other variants
+/// Returns whether the code has wgmma variants. Their results may differ in bits from the results of other variants
 /// (docs/gpu-numerics.md).
 bool hasWgmma(const fb::CodeObject &code) {
   for (unsigned k = 0; code.variants() && k < code.variants()->size(); ++k)

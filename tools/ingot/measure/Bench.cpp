@@ -1,16 +1,16 @@
 //===- Bench.cpp - ingot bench: prompt, decode and parallel speed ----------===//
 //
-//   pp512           a prompt of 512 ids, to its first new id
-//   tg128           128 new ids, one after the other
-//   tg128 @ b8      8 sequences that decode together, 128 new ids each; the figure counts the
-//                   new ids of all sequences
+//   pp512           a prompt of 512 tokens, to its first new token
+//   tg128           128 new tokens, one after the other
+//   tg128 @ b8      8 sequences that decode together, 128 new tokens each; the figure counts the
+//                   new tokens of all sequences
 //   pp512 @ d4096   pp512 after 4,096 positions that are already in the KV cache; tg128 @ d4096
 //                   likewise
-//   parallel8       8 requests at once, with 128 prompt ids and 64 new ids each; the figure is
-//                   the new ids per second over the whole test
+//   parallel8       8 requests at once, with 128 prompt tokens and 64 new tokens each; the figure is
+//                   the new tokens per second over the whole test
 //
 // Each test runs one warm-up and then --repeat times; the figure is the median. If untimed
-// steps precede the timed ones (a depth), they are the warm-up. Ids are random but the same
+// steps precede the timed ones (a depth), they are the warm-up. Tokens are random but the same
 // in every run. `samples` holds every measurement.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
@@ -39,7 +39,7 @@ using runtime::Request;
 using runtime::Session;
 
 constexpr int64_t kParallelPrompt = 128, kParallelNew = 64;
-constexpr int64_t kLeastPrompt = 8; ///< prompt before the new ids of a decode test
+constexpr int64_t kLeastPrompt = 8; ///< prompt before the new tokens of a decode test
 
 struct BenchOptions {
   EngineOptions engine;
@@ -50,13 +50,13 @@ struct BenchOptions {
   std::string format = "md";
 };
 
-/// A test: `sequences` at once, each with `prompt` ids after `depth` others, or with `newIds` new
-/// ids, or (parallel) with both.
+/// A test: `sequences` at once, each with `prompt` tokens after `depth` others, or with `newIds` new
+/// tokens, or (parallel) with both.
 struct Test {
   std::string name;
   int64_t prompt = 0, newIds = 0, depth = 0, sequences = 1;
 
-  /// The number of tokens that tokens per second count.
+  /// Returns the number of tokens that tokens per second count.
   double tokens() const { return static_cast<double>((newIds ? newIds : prompt) * sequences); }
 };
 
@@ -107,8 +107,8 @@ class Bench {
 public:
   Bench(Session &session, int64_t chunk) : session(session), chunk(chunk) {}
 
-  /// Measures the tokens per second of `tokens` prompt ids that follow `depth` others. The steps of
-  /// the `depth` ids are not timed; they are whole chunks and therefore end exactly at `depth`.
+  /// Measures the tokens per second of `tokens` prompt tokens that follow `depth` others. The steps of
+  /// the `depth` tokens are not timed; they are whole chunks and therefore end exactly at `depth`.
   Result<double> prompt(int64_t tokens, int64_t depth) {
     auto id = session.submit(request(depth + tokens, 1));
     if (!id)
@@ -122,8 +122,8 @@ public:
     return static_cast<double>(tokens) / seconds;
   }
 
-  /// Measures the new ids per second of `sequences` that decode together. The clock starts when
-  /// every sequence has its first id; earlier sequences have several ids by then (idsBefore()).
+  /// Measures the new tokens per second of `sequences` that decode together. The clock starts when
+  /// every sequence has its first token; earlier sequences have several tokens by then (idsBefore()).
   Result<double> decode(int64_t tokens, int64_t depth, int64_t sequences) {
     const int64_t prompt = std::max(depth, kLeastPrompt);
     const int64_t most = idsBefore(prompt, sequences, chunk) + tokens;
@@ -176,7 +176,7 @@ public:
     return static_cast<double>(requests * kParallelNew) / seconds;
   }
 
-  /// Returns the number of ids that the first of `sequences` may get before the last has its first
+  /// Returns the number of tokens that the first of `sequences` may get before the last has its first
   /// one. A step takes one token of each decoding sequence and fills the rest of `chunk` with
   /// prompt tokens.
   static int64_t idsBefore(int64_t prompt, int64_t sequences, int64_t chunk) {
@@ -312,7 +312,7 @@ Result<Row> measure(Bench &run, Test test, int repeat, int64_t chunk) {
   return row;
 }
 
-/// Returns the default number of tokens in a step, which is that of a session.
+/// Returns the default number of tokens in a step, which is the same as in a session.
 int64_t defaultChunk(const CommonOptions &common, const fb::Engine &table) {
   runtime::SessionOptions where;
   where.device = common.device;
@@ -355,7 +355,7 @@ Result<int> bench(const BenchOptions &options) {
     auto row = measure(run, test, options.repeat, chunk);
     if (!row)
       return row.error();
-    if (lines) // print at once: rows stay even if a later test fails
+    if (lines) // print at once, so that rows stay if a later test fails
       emit(row->json() + "\n");
     rows.push_back(std::move(*row));
   }

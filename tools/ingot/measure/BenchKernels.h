@@ -19,7 +19,7 @@ struct BenchKernelsOptions {
 };
 
 /// Prints a line for each kernel and step as soon as it is measured (docs/command-line.md, "Bench of
-/// kernels"). Errors: E0138: no step fits; E0139: no such kernel; those of the session.
+/// kernels"). Errors: E0138: no step fits; E0139: no such kernel; all errors of the session.
 Result<int> benchKernels(const BenchKernelsOptions &options);
 
 } // namespace ingot::cli

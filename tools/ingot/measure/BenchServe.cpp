@@ -97,7 +97,7 @@ Result<int64_t> tryOut(const BenchServeOptions &options, const Target &target, i
   prompt.body = bodyOf(target.route, words(count, generator), 2);
   Probe tried = probe(target, prompt);
   if (tried.status == 400 && !options.promptsFile.empty() && target.route == Route::Completions) {
-    // A server without a tokenizer accepts only ids, and the file may hold ids.
+    // A server without a tokenizer accepts only token ids, and the file may hold token ids.
     prompt.body = "{\"prompt\":[1,2,3,4],\"max_tokens\":2";
     tried = probe(target, prompt);
   }
@@ -141,10 +141,10 @@ std::string today() {
   return text;
 }
 
-/// Makes prompts whose lengths are in the server's own tokens.
+/// Makes prompts with lengths that are measured in the server's own tokens.
 Result<Prompts> makePrompts(const BenchServeOptions &options, const Target &target) {
-  // Words of two trial prompts, which fit any context. From their numbers of tokens, which the server
-  // reports, fit() derives how many tokens a prompt of any number of words has.
+  // The word counts of two trial prompts, which fit any context. The server reports how many tokens the two prompts
+  // have. From this, fit() derives the token count of a prompt with any number of words.
   constexpr int64_t kFew = 4, kMany = 36;
   auto few = tryOut(options, target, kFew);
   if (!few)

@@ -5,8 +5,8 @@
 //   decode    n sequences, one token each, at the last of `context` positions
 //   prompt    one sequence, the last n of `context` positions, in tiles of kAttentionTile
 //
-// Earlier positions look as if earlier steps had written them, because fillPages() puts numbers
-// there. Layers with a window use their pages as a ring with room for the window and the step.
+// Earlier positions look as if earlier steps had written them, because fillPages() writes values to them. Layers with a
+// window use their pages as a ring with room for the window and the step.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -38,7 +38,7 @@ public:
   /// `memory` has the executor's pages and limits; ids are below `vocab`.
   KernelBatch(const runtime::MemoryPlan &memory, int64_t vocab) : memory(memory), vocab(vocab) {}
 
-  /// Whether there are enough pages for the step's sequences, and the limits allow the step.
+  /// Returns whether there are enough pages for the step's sequences, and the limits allow the step.
   bool fits(const BenchStep &step) const;
   /// Fills a batch for a step that fits. The view is valid until the next call.
   const BatchView &fill(const BenchStep &step);
@@ -55,8 +55,8 @@ private:
   BatchView view{};
 };
 
-/// Fills every KV page with a copy of one page of numbers between -2 and 2 in the slots' type.
-/// Memory that was never written may be a single shared page, which would be read from a cache.
+/// Fills every KV page with a copy of one page of values between -2 and 2 in the slots' type. Memory that was never
+/// written may be a single shared page, which would be read from a cache.
 void fillPages(runtime::Executor &executor);
 
 } // namespace ingot::cli

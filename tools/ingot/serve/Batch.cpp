@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kReadAhead = 4; ///< requests in flight beyond those that run at once
+constexpr int64_t kReadAhead = 4; ///< requests in flight beyond the requests that run at once
 
 struct BatchOptions {
   EngineOptions engine;

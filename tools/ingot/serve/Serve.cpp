@@ -31,7 +31,7 @@ struct ServeOptions : ServeModels {
   int64_t drainSeconds = 30;
 };
 
-/// The signals that a server handles. They are blocked in every thread, and the main thread takes
+/// Returns the signals that a server handles. They are blocked in every thread, and the main thread takes
 /// them with sigtimedwait.
 sigset_t serverSignals() {
   sigset_t set;

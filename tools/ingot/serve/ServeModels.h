@@ -37,7 +37,7 @@ struct ModelSource {
 Result<std::vector<ModelSource>> modelSources(const ServeModels &options);
 
 /// Opens all models and fills in their names. Errors: E0555: two models have the same name; E0562:
-/// the models do not fit in memory together; those of opening an engine.
+/// the models do not fit in memory together; all errors of opening an engine.
 Result<std::shared_ptr<service::ModelRegistry>>
 openModels(const ServeModels &options, std::vector<ModelSource> &sources, const api::Post &post);
 

@@ -21,7 +21,7 @@ struct ServedOptions {
   /// Returns `session` with a server's defaults for sequences, KV and swap memory.
   static runtime::SessionOptions defaults(runtime::SessionOptions session);
   /// Opens the model at engine.model. `session` and `service` hold the command's settings.
-  /// Sequences, KV and swap memory that the user did not give get defaults.
+  /// The numbers of sequences and the sizes of KV and swap memory get defaults if the user did not specify them.
   Result<std::shared_ptr<service::ServedModel>> open(EngineOptions engine, std::string name,
                                                      runtime::SessionOptions session,
                                                      service::ServiceOptions service) const;

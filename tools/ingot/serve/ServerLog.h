@@ -22,8 +22,8 @@ struct ServerLogOptions {
 
 class ServerLog {
 public:
-  /// Opens the log and starts threads; block signals first. Errors: E0580: the log file; E0582: the
-  /// collector's address; E0581: --log-prompts without a log.
+  /// Opens the log and starts threads; block signals first. Errors: E0580: the log file; E0582: the collector's URL;
+  /// E0581: --log-prompts without a log.
   static Result<ServerLog> open(const ServerLogOptions &options, bool quiet,
                                 const std::string &version);
 

@@ -1,14 +1,14 @@
 //===- Figures.h - Results of a load run -----------------------------------===//
 //
-// Names and definitions are those of vLLM's `bench serve`, so results can be compared directly:
+// Names and definitions are the same as in vLLM's `bench serve`, so results can be compared directly:
 //
 //   ttft   from sending a request to its first text
 //   tpot   (end - first text) / (tokens - 1), for requests with two tokens or more
 //   itl    between two consecutive pieces of text
 //   e2el   from sending to the last byte
 //
-// As in NumPy, percentiles are interpolated linearly between ranks, and standard deviations are
-// those of a population.
+// As in NumPy, percentiles are interpolated linearly between ranks, and standard deviations are population standard
+// deviations.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -83,8 +83,8 @@ private:
         return heard();
   }
 
-  /// Whether a choice has text: that of a completion, or the content, reasoning or tool calls of a
-  /// chat delta.
+  /// Returns whether a choice has text: the text of a completion, or the content, reasoning or tool calls of a chat
+  /// delta.
   static bool hasText(simdjson::dom::element choice) {
     std::string_view text;
     if (!choice["text"].get(text))
@@ -179,8 +179,8 @@ private:
            (options.duration <= 0 || secondsSince(begin) < options.duration);
   }
 
-  /// Open loop: one request arrives, and the time of the next is drawn. Each time is relative to
-  /// the previous arrival rather than to the clock, so a late timer does not delay later requests.
+  /// Handles an arrival in an open loop: one request arrives, and the time of the next is sampled. Each time is
+  /// relative to the previous arrival rather than to the clock, so a late timer does not delay later requests.
   void arrive() {
     if (arrived >= options.requests || (options.duration > 0 && nextArrival >= options.duration))
       return;

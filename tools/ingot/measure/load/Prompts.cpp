@@ -31,7 +31,7 @@ Error badFile(const std::string &path, const std::string &why) {
           "conversations"};
 }
 
-/// Draws uniformly from n (1 - r) … n (1 + r), with a minimum of 1.
+/// Samples uniformly from n (1 - r) … n (1 + r), with a minimum of 1.
 int64_t drawn(int64_t around, double ratio, std::mt19937_64 &generator) {
   const auto low = std::max<int64_t>(1, int64_t(std::floor(double(around) * (1 - ratio))));
   const auto high = std::max(low, int64_t(std::ceil(double(around) * (1 + ratio))));
@@ -51,7 +51,7 @@ bool shareGpt(simdjson::dom::element entry, std::string_view &text) {
   return false;
 }
 
-/// Returns the members of a body except those that the run sets itself.
+/// Returns the members of a body, except members that the run sets itself.
 std::string kept(simdjson::dom::object body, int64_t &outputTokens) {
   std::string out = "{";
   bool limited = false;

@@ -78,7 +78,7 @@ AVX512 void int8Avx512() {
   for (long step = 0; step < kSteps; ++step) {
     for (__m512i &sum : sums)
       sum = _mm512_dpbusd_epi32(sum, x, y);
-    asm volatile("" : "+v"(x)); // keeps the product in the loop
+    asm volatile("" : "+v"(x)); // keeps the multiplication in the loop
   }
   long long all = 0;
   for (__m512i sum : sums)

@@ -45,7 +45,7 @@ std::string tick(double value) {
                         : formatted("%g", value);
 }
 
-/// One axis: maps powers of ten between two numbers to pixels.
+/// An axis. It maps a range of powers of ten to pixels.
 struct Axis {
   double low, high, from, to; ///< low, high: exponents of ten
   double at(double value) const {

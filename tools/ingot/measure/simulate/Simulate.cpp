@@ -1,8 +1,7 @@
 //===- Simulate.cpp - ingot simulate ---------------------------------------===//
 //
-// Runs the scheduler under a virtual clock (runtime/schedule/simulate), with an engine's own costs
-// or those of a file, and compares policies on the same requests. No model runs, so results that
-// would take a service hours take moments.
+// Runs the scheduler under a virtual clock (runtime/schedule/simulate), with the costs of an engine or of a file, and
+// compares policies on the same requests. No model runs, so results that would take a service hours take moments.
 //===----------------------------------------------------------------------===//
 #include "runtime/abi/Batch.h"
 #include "runtime/engine/EngineFile.h"

@@ -84,14 +84,14 @@ public:
 
   Result<void> check();
   const Run &run(const FleetLoad &load, const std::string &router, int64_t replicas);
-  /// Finds the smallest sufficient number of replicas and adds it as a row of its own; the number
-  /// is 0 if even the maximum is too few.
+  /// Finds the smallest sufficient number of replicas and adds it as a row of its own. The number is 0 if the maximum
+  /// is too small.
   void find(const FleetLoad &load, const std::string &router);
 
   std::string json() const;
   std::string table() const;
 
-  std::vector<int64_t> counts; ///< numbers of replicas to run
+  std::vector<int64_t> counts; ///< the replica counts to simulate
 
 private:
   struct Found {

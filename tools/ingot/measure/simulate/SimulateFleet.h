@@ -27,7 +27,7 @@ struct FleetOptions {
   bool find = false, details = false;
 
   void define(CommandLine &command);
-  /// Whether any of these options was given.
+  /// Returns whether any of these options was given.
   bool given() const;
 
 private:

@@ -21,8 +21,8 @@ Error bad(const std::string &where, std::string why) {
           "docs/scheduling.md describes the format"};
 }
 
-/// Reads the number of a key, if the key is present. Returns false if the value is not a number
-/// from `least` to `most`.
+/// Reads the value of a key as a number, if the key is present. Returns false if the value is not a number from `least`
+/// to `most`.
 bool read(const dom::object &object, const char *key, double least, double most, double &value) {
   dom::element element;
   if (object[key].get(element))
