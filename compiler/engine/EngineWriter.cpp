@@ -2,7 +2,7 @@
 //
 // The positions of segments depend on the size of the table, and the table holds their positions and hashes. The
 // table is therefore serialised twice: once to measure it, and once for the file. All defaults are written
-// explicitly, so its size does not depend on these numbers.
+// explicitly, so its size does not depend on these positions and hashes.
 //===----------------------------------------------------------------------===//
 #include "compiler/engine/EngineWriter.h"
 
@@ -244,7 +244,7 @@ public:
     try {
       for (size_t i = 1; i < threads; ++i)
         others.emplace_back([this] { work(); });
-    } catch (const std::system_error &) { // too few threads; those that run do all the work
+    } catch (const std::system_error &) { // too few threads; the ones that run do all the work
     }
     work();
     others.clear(); // joins
@@ -257,8 +257,8 @@ private:
     std::vector<FillJob *> jobs;
     uint64_t inSegment; ///< the group's offset in the segment
 
-    /// Whether a piece can join the group. It must start after the group's last piece, with only alignment padding in
-    /// between, and the group must stay within `most` bytes.
+    /// Returns whether a piece can join the group. It must start after the group's last piece, with only alignment
+    /// padding in between, and the group must stay within `most` bytes.
     bool takes(uint64_t next, uint64_t bytes, uint64_t most) const {
       return next >= offset + size && next - (offset + size) < 4096 &&
              next + bytes - offset <= most && (next - offset) % 64 == 0;

@@ -42,7 +42,7 @@ struct SegmentSource {
   std::vector<FillJob> jobs;
 };
 
-/// A segment whose bytes are already in memory.
+/// Returns a segment from bytes that are already in memory.
 SegmentSource segmentOf(fb::SegmentKind kind, std::string contents);
 
 /// Returns the number of bytes that a thread writes at once: 4 to 16 MiB, which is a few huge pages of 2 MiB. The more

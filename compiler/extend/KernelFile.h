@@ -16,7 +16,7 @@
 
 namespace ingot::extend {
 
-/// Whether a file of --patterns is a kernel, according to its name.
+/// Returns whether a file of --patterns is a kernel, according to its name.
 bool isKernelFile(llvm::StringRef path);
 
 /// Returns the argument of the pass, "lm-attach-kernel".

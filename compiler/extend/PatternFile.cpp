@@ -67,7 +67,7 @@ static std::string attributesOf(RegisteredOperationName info) {
   return text;
 }
 
-/// Whether a range lists its values in the pattern: (x, w).
+/// Returns whether a range lists its values in the pattern: (x, w).
 static bool isListed(Value range) {
   auto list = range.getDefiningOp<pdl::RangeOp>();
   return list && !list.getArguments().empty() &&
@@ -210,7 +210,7 @@ static std::optional<Error> mistakeIn(ModuleOp module, const std::string &path) 
   return std::nullopt;
 }
 
-/// Whether the pattern only explains a missed match.
+/// Returns whether the pattern only explains a missed match.
 static bool onlyRemarks(pdl::PatternOp pattern) {
   bool remarks = false, rewrites = false;
   pattern.getRewriter()->walk([&](Operation *op) {

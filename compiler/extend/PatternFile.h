@@ -42,7 +42,8 @@ Result<Patterns> readPatterns(mlir::MLIRContext &context, const std::string &pat
 std::unique_ptr<mlir::Pass> applyPatterns(const std::string &path, Patterns patterns,
                                           const patterns::CompiledFor &whom);
 
-/// The pass kernel-apply-patterns, which applies such patterns to the kernels and launches of a device.
+/// Returns the name of the pass kernel-apply-patterns, which applies such patterns to the kernels and launches of a
+/// device.
 llvm::StringRef applyKernelPatternsName();
 std::unique_ptr<mlir::Pass> applyKernelPatterns(const std::string &path, Patterns patterns,
                                                 DeviceKind device);

@@ -7,7 +7,7 @@
 
 namespace ingot::extend {
 
-/// Whether a plugin contains dialects or families in addition to passes.
+/// A loaded plugin, and whether it contains dialects or families in addition to passes.
 struct LoadedPlugin {
   bool dialects = false, families = false;
 };

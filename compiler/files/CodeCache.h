@@ -29,14 +29,14 @@ public:
     std::string hex() const;
   };
 
-  /// The key of these texts in this order, each hashed with its length.
+  /// Returns the key of these texts in this order, each hashed with its length.
   static Key keyOf(std::span<const std::string> texts);
 
   /// Creates the folder if needed. It is called before any compilation. Errors: E0431: the folder cannot be created or
   /// written.
   static Result<CodeCache> open(const std::string &folder);
 
-  /// The bytes stored under the key; nullopt if there are none or they are damaged.
+  /// Returns the bytes stored under the key; nullopt if there are none or they are damaged.
   std::optional<std::string> lookup(const Key &key);
 
   /// Stores the bytes. Returns false if that fails (a full disk): the next compilation generates them again.

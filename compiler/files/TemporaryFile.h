@@ -20,12 +20,12 @@ namespace ingot::compiler {
 
 class TemporaryFile {
 public:
-  /// Whether the target can be written, as far as can be determined without writing. Errors: E0390 the folder
+  /// Returns whether the target can be written, as far as can be determined without writing. Errors: E0390 the folder
   /// is missing or not writable, E0391 the target exists and is not a regular file.
   static Result<void> checkTarget(const std::string &target);
 
-  /// Creates a temporary file next to `target` and removes those of dead writers. Errors: those of
-  /// checkTarget.
+  /// Creates a temporary file next to `target`, and removes the temporary files of writers that are dead. Errors: all
+  /// errors of checkTarget.
   static Result<std::unique_ptr<TemporaryFile>> create(const std::string &target);
 
   /// Removes the temporary file unless it was committed.

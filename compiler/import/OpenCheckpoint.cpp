@@ -157,7 +157,7 @@ Result<void> readShards(Folder &folder, const SafetensorsIndex &index, Checkpoin
   return {};
 }
 
-/// Whether two sets of weights are identical: the same names, types, shapes and bytes.
+/// Returns whether two sets of weights are identical: the same names, types, shapes and bytes.
 bool areSame(CheckpointBuilder &one, CheckpointBuilder &other) {
   const RawTensors ours(one), theirs(other);
   return std::ranges::equal(ours.all(), theirs.all(), [](const auto &a, const auto &b) {
@@ -350,7 +350,7 @@ Opened openFolder(const std::string &path, Hashed hashed) {
   return openSingle(folder, kSingle, folder.name(), hashed, note);
 }
 
-/// Whether a file is one of several shards listed by an index in its folder.
+/// Returns whether a file is one of several shards listed by an index in its folder.
 bool isOneOfSeveral(Folder &folder, const std::string &name) {
   if (!folder.has(kIndex))
     return false;
@@ -391,7 +391,7 @@ Opened openConfig(const fs::path &path, Hashed hashed) {
   return finishFolder(folder, builder, hashed);
 }
 
-/// The error for a file of a kind that is not supported.
+/// Returns the error for a file of a kind that is not supported.
 Error unknownFile(const std::string &path, const fs::file_status &status) {
   Error unknown = refuse(
       cause::unknownKind, line("unknown kind of checkpoint: ", fileName(path)),

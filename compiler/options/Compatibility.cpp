@@ -18,7 +18,7 @@ static bool hasGpuExperts(const Requirement &rule, const Combination &m) {
 static bool hasKv(const Requirement &rule, const Combination &m) {
   return m.kv == kvFormat(rule.kv).name;
 }
-/// Whether the format applies to a target. In an engine for CPUs and GPUs, it applies to the devices that
+/// Returns whether the format applies to a target. In an engine for CPUs and GPUs, it applies to the devices that
 /// support it; the others keep their default.
 static bool hasKvOnDevice(const Requirement &rule, const Combination &m) {
   const KvFormatInfo &format = kvFormat(rule.kv);
@@ -186,7 +186,7 @@ struct Feature {
 };
 } // namespace
 
-/// The features of models. A feature without a limit is compatible with everything, and the tests check that.
+/// Returns the features of models. A feature without a limit is compatible with everything, and the tests check that.
 static const std::vector<Feature> &features() {
   static const std::vector<Feature> all = {
       {"attention to all", [](Combination &) {}},
@@ -209,7 +209,7 @@ static const std::vector<Feature> &features() {
   return all;
 }
 
-/// The options that a user can request. An engine is for CPUs by default.
+/// Returns the options that a user can request. An engine is for CPUs by default.
 static const std::vector<Feature> &choices() {
   static const std::vector<Feature> all = {
       {"cpu", [](Combination &m) { m.cpu = "cpu"; }},

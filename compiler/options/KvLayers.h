@@ -5,9 +5,8 @@
 //   kv = "int4"
 //   kv-layers = [ { layers = "0-3, 28-", format = "bf16" }, { layers = "window", format = "int8" } ]
 //
-// Layers are counted from 0. A rule names layers by number, by a range of numbers, or by the reach of their
-// attention: a window, or all positions (global). No layer may be named twice. Layers that no rule names have
-// the format of `kv`.
+// Layers are counted from 0. A rule names layers by index, by a range of indices, or by the reach of their attention: a
+// window, or all positions (global). No layer may be named twice. Layers that no rule names have the format of `kv`.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -52,7 +51,7 @@ struct LayerCache {
 Result<std::vector<std::optional<KvFormat>>> askedCaches(const std::vector<KvRule> &rules,
                                                          const std::vector<LayerCache> &layers);
 
-/// Formats ascending numbers as ranges: "0-3,7".
+/// Formats ascending indices as ranges: "0-3,7".
 std::string layersText(const std::vector<int64_t> &layers);
 
 } // namespace ingot::compiler

@@ -35,7 +35,7 @@ struct CompileOptions {
   std::vector<std::string> recipePlaces; ///< place of each rule: "r.toml, line 3, column 5"
   std::string recipeFile;
   std::string writeRecipe;        ///< output file for the recipe of these options, or empty
-  Phase from = Phase::Checkpoint; ///< the phase whose IR is in fromFile
+  Phase from = Phase::Checkpoint; ///< the phase that produced the IR in fromFile
   std::string fromFile;
   std::vector<PatternsAt> patterns; ///< applied in this order
   std::vector<std::string> plugins; ///< shared objects with passes

@@ -23,22 +23,22 @@ bool compiler::isEngineFile(const std::string &path) {
   return std::memcmp(start, runtime::kMagic, sizeof start) == 0;
 }
 
-/// Whether `path` names the given file. Links and ./ are resolved.
+/// Returns whether `path` names the given file. Links and ./ are resolved.
 static bool isSameFile(const std::string &path, const struct stat &file) {
   struct stat other;
   return ::stat(path.c_str(), &other) == 0 && other.st_dev == file.st_dev &&
          other.st_ino == file.st_ino;
 }
 
-/// Whether both paths name the same file; they need not exist.
+/// Returns whether both paths name the same file. The file need not exist.
 static bool isSamePlace(const std::string &a, const std::string &b) {
   std::error_code failure;
   const fs::path whole = fs::weakly_canonical(fs::absolute(a, failure), failure);
   return !a.empty() && !failure && whole == fs::weakly_canonical(fs::absolute(b, failure), failure);
 }
 
-/// Returns the folder whose files make up the checkpoint; empty for a GGUF, which is a single file
-/// unless its name shows parts (NAME-00001-of-00003.gguf).
+/// Returns the folder that holds the files of the checkpoint; empty for a GGUF, which is a single file unless its name
+/// shows parts (NAME-00001-of-00003.gguf).
 static fs::path folderOf(const std::string &model) {
   std::error_code ignored;
   if (fs::is_directory(model, ignored))

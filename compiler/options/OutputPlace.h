@@ -12,7 +12,7 @@ Result<void> checkOutput(const CompileOptions &options);
 /// Writes a text result to the file of -o, or to standard output. Errors: E0390 … E0394.
 Result<void> writeText(const std::string &text, const std::string &path);
 
-/// Whether the file starts as an engine does.
+/// Returns whether the file starts as an engine does.
 bool isEngineFile(const std::string &path);
 
 } // namespace ingot::compiler

@@ -83,7 +83,7 @@ struct Typed {
   }
 };
 
-/// Sets options to the values of a recipe, except those that were typed.
+/// Sets options to the values of a recipe, except options that the user specified on the command line.
 class FromRecipe {
 public:
   FromRecipe(const cli::CommandLine &command, const RecipeFile &recipe, Typed &typed)

@@ -318,8 +318,8 @@ void quantizeFp8(std::span<const float> values, const NumericFormat &numeric, Ro
 
 /// Quantises a row, rounding to nearest. The value of largest magnitude in a block determines the scale: int4 maps it
 /// to -8 (one more step than +7), and int8 maps it to +-127. The scale is rounded to f16 before codes are chosen, so
-/// that the codes match the stored scale. Unless all values are 0, the scale is at least f16's smallest positive
-/// number. Returns false if the scale is beyond f16's range (ScaleRange.h excludes such matrices).
+/// that the codes match the stored scale. Unless all values are 0, the scale is at least the smallest positive f16.
+/// Returns false if the scale is beyond f16's range (ScaleRange.h excludes such matrices).
 template <typename Row>
 bool quantizeRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   int64_t k = static_cast<int64_t>(values.size()), blockK = numeric.block();
@@ -361,7 +361,7 @@ void copyRow(import::StoredRow row, std::span<const std::byte> stored, int64_t k
     copyParts(row.tensor->format, stored, k, to);
 }
 
-/// Converts numbers to another format. Returns false if the scale that they need is too large for f16.
+/// Converts values to another format. Returns false if the scale that they need is too large for f16.
 template <typename Row>
 bool convertRow(std::span<const float> values, const NumericFormat &numeric, Row &to) {
   if (!numeric.isFloat() && !numeric.isScaledFloat())

@@ -212,9 +212,9 @@ Matrix reference::selectRows(const Matrix &x, std::span<const int32_t> rows) {
   return y;
 }
 
-/// Rounds attention weights as the integer sum over V does: within each block of 128 positions, a weight times the
-/// scale of its V becomes a multiple of 1/255 of the largest such product. `weights` and `v` begin at position `begin`,
-/// and there is one weight for each position.
+/// Rounds attention weights as kernels do that sum over V in integers: within each block of 128 positions, a weight
+/// times the scale of its V is rounded to a multiple of 1/255 of the block's largest weight times scale. `weights` and
+/// `v` begin at position `begin`, and there is one weight for each position.
 static void roundWeights(std::span<float> weights, int64_t begin, const float *v, int64_t stride,
                          int64_t width) {
   const auto count = static_cast<int64_t>(weights.size());

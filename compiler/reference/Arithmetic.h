@@ -1,8 +1,8 @@
 //===- Arithmetic.h - The f32 arithmetic of each lm op --------------------===//
 //
-// These functions define the ops with which kernels are compared, apart from matrix products (Products.h). The
-// arithmetic is plain f32 with one rounding per operation; exp, tanh, sin and cos are computed in f64 and rounded
-// once. SPEC.md of the lm dialect cites these functions.
+// These functions define the ops against which kernels are compared, except matrix products (Products.h). The
+// arithmetic is plain f32 with one rounding per operation; exp, tanh, sin and cos are computed in f64 and rounded once.
+// SPEC.md of the lm dialect cites these functions.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,7 +16,7 @@ namespace ingot::reference {
 struct Batch {
   std::vector<int32_t> sequences;
   std::vector<int64_t> positions;
-  std::vector<int32_t> logitsRows; ///< rows whose logits are requested, in order
+  std::vector<int32_t> logitsRows; ///< rows for which logits are requested, in order
 };
 
 /// Normalises each head of each row by itself. The weight is shared by all heads, or has as many values as a row.
@@ -25,7 +25,7 @@ Matrix rmsNorm(const Matrix &x, std::span<const float> weight, float eps, int64_
 /// `bias` may be empty.
 Matrix layerNorm(const Matrix &x, std::span<const float> weight, std::span<const float> bias,
                  float eps, int64_t heads, float weightOffset);
-/// The factor of a position: factors[position / period], or the last factor if that is out of range.
+/// Returns the factor of a position: factors[position / period], or the last factor if that is out of range.
 inline float factorAt(std::span<const float> factors, int64_t position, int64_t period) {
   return factors[std::min(static_cast<size_t>(position / period), factors.size() - 1)];
 }
@@ -58,7 +58,7 @@ struct AttentionParameters {
   int64_t window;                    ///< 0: all positions
   float softcap;                     ///< 0: none
   std::span<const float> sinks = {}; ///< one per head; empty: none
-  /// Rounds weights of positions to bytes, as in products with an int8 cache (codegen/cpu/AttentionInt8.h).
+  /// Rounds the attention weights to bytes, as kernels with an int8 cache do (codegen/cpu/AttentionInt8.h).
   bool weightsInBytes = false;
 };
 

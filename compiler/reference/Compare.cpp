@@ -187,7 +187,7 @@ PassChecker::PassChecker(ModuleOp module, uint64_t seed)
 
 PassChecker::~PassChecker() = default;
 
-/// The formats of all weights, in program order.
+/// Returns the formats of all weights, in program order.
 static std::vector<WeightFormat> formatsOf(ModuleOp module) {
   std::vector<WeightFormat> formats;
   module.walk([&](lm::WeightOp weight) { formats.push_back(weight.getType().getFormat()); });

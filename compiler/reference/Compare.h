@@ -4,8 +4,8 @@
 // than the windows. The first step has a few tokens. The second step has one token of each sequence and reads the keys
 // and values that the first step wrote.
 //
-// A pass that changes weight formats is checked with unrounded numbers, on which it must not change the results. The
-// cost of rounding is measured separately.
+// A pass that changes weight formats is checked with unrounded values, on which it must not change the results. The
+// error of rounding is measured separately.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -46,7 +46,7 @@ struct SliceOptions {
 };
 
 /// Compares the logits of two programs. Errors: E0456: the programs have different numbers of layers or logits; E0457:
-/// a logit is NaN or infinite; those of the interpreter.
+/// a logit is NaN or infinite; all errors of the interpreter.
 Result<Comparison> comparePrograms(mlir::ModuleOp before, mlir::ModuleOp after,
                                    WeightProvider &weights, const SliceOptions &options = {});
 
@@ -76,7 +76,7 @@ public:
   /// Compares `module` with the program of the previous call. The slice covers the layer kinds of both programs.
   Result<PassChange> check(mlir::ModuleOp module);
 
-  /// The programs before and after the last checked pass; before the first check, both are the constructor's
+  /// Returns the programs before and after the last checked pass; before the first check, both are the constructor's
   /// module.
   mlir::ModuleOp before() { return beforeLast ? *beforeLast : *last; }
   mlir::ModuleOp after() { return *last; }

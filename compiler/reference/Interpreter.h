@@ -28,7 +28,7 @@ struct Step {
   std::vector<int32_t> ids;
   std::vector<int32_t> sequences; ///< empty: all tokens belong to sequence 0
   std::vector<int64_t> positions; ///< empty: 0, 1, 2 …
-  /// Rows whose logits are requested; empty: all rows.
+  /// Rows for which logits are requested; empty: all rows.
   std::vector<int32_t> logitsRows;
 };
 
@@ -51,8 +51,8 @@ public:
   void watchRows(WatchRows call) { watchOps = std::move(call); }
 
   /// Returns the logits of the requested rows: [R][vocab]. `kv` holds the past and receives this step's keys
-  /// and values. Errors: an id outside the vocabulary (E0454), an op that is not an lm op (E0455), and those
-  /// of the weights.
+  /// and values. Errors: an id outside the vocabulary (E0454), an op that is not an lm op (E0455), and all errors of
+  /// the weights.
   Result<Matrix> step(const Step &step, KvState &kv);
 
   lm::ModelOp model() const;

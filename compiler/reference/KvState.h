@@ -3,10 +3,10 @@
 //   slot (a state's number) ── sequence ── position ── k row, v row     (paged)
 //                                      └── position ── all its values   (fixed)
 //
-// Rows are rounded to the cache's type when they are appended, so all readers see the same numbers. In lm, a state is
-// an SSA value, so an op that reads the value before an append must not see the appended rows. A value of a paged
-// state therefore records the length of each sequence at the time when the value was made, and excludes later rows. A
-// fixed state is replaced by each token, so its value holds the numbers themselves.
+// Rows are rounded to the cache's type when they are appended, so all readers see the same values. In lm, a state is an
+// SSA value, so an op that reads the value before an append must not see the appended rows. A value of a paged state
+// therefore records the length of each sequence at the time when the value was made, and excludes later rows. A fixed
+// state is replaced by each token, so its SSA value holds the elements themselves.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -43,7 +43,7 @@ public:
   /// Stores the state after the tokens before `position`. States of later positions are forgotten.
   void keepFixed(int64_t slot, int64_t sequence, int64_t position, std::vector<float> values);
 
-  /// Fills positions below `length` of a sequence with numbers generated from the seed, as if a prompt had been
+  /// Fills positions below `length` of a sequence with values generated from the seed, as if a prompt had been
   /// computed. Windows and long contexts can then be checked without computing a prompt.
   void pretendPast(int64_t sequence, int64_t length, uint64_t seed);
 

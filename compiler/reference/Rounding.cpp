@@ -53,7 +53,7 @@ static void roundGroup(const NumericFormat &format, std::span<float> group) {
     value = scale * std::clamp(std::nearbyint(value * inverse), low, high);
 }
 
-/// Returns the nearest E4M3 number, ties to even. It computes the number from the spacing of E4M3 numbers at `value`.
+/// Returns the nearest E4M3 value, ties to even. It computes the result from the spacing of E4M3 values at `value`.
 static float roundToE4M3(float value) {
   int exponent = 0;
   std::frexp(value, &exponent); // |value| is in [2^(exponent-1), 2^exponent)

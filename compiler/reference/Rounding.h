@@ -26,11 +26,11 @@ void roundScaledInt8(std::span<float> vector, bool ofK);
 /// The unnormalised Hadamard transform: applied twice, it multiplies the vector by kvInt8Block.
 void transformHadamard(std::span<float> vector);
 
-/// Replaces each of the K numbers of a row with the nearest number that `format` can represent. Supports floats, and
-/// the formats that --quantize produces:
+/// Replaces each of the K values of a row with the nearest value that `format` can represent. Supports floats, and the
+/// formats that --quantize produces:
 ///   int8    groups of 32: scale f16(largest |w| / 127), codes -127 … 127
 ///   int4_*  its groups: scale f16(w / -8), w the value of largest magnitude, codes -8 … 7
-///   fp8     the row: scale largest |w| / 448, the nearest E4M3 numbers
+///   fp8     the row: scale largest |w| / 448, the nearest E4M3 values
 /// Any other format is an error (E0452): such formats occur in files, but are never produced.
 Result<void> roundRow(WeightFormat format, std::span<float> row);
 

@@ -34,7 +34,7 @@ struct Routes {
   }
 };
 
-/// How a router chooses experts: the attributes of lm.route and of kernel.route.
+/// Describes how a router chooses experts: the attributes of lm.route and of kernel.route.
 struct RouteRules {
   int64_t experts, used;
   lm::RouteScore score;
@@ -43,7 +43,7 @@ struct RouteRules {
   lm::GroupScore groupScore;
   float normEps, normFloor, scale;
 
-  /// Reads the rules of lm.route or kernel.route, whose attributes have the same names.
+  /// Reads the rules of lm.route or kernel.route. The attributes of the two ops have the same names.
   template <typename Op> static RouteRules of(Op op) {
     const auto type = op.routesType();
     return {type.getExperts(),
@@ -72,7 +72,7 @@ void groupRows(Routes &routes);
 Matrix dispatch(const Matrix &x, const Routes &routes);
 /// Permutes the columns of each row in the order of its expert (orderStride).
 Matrix permute(const Matrix &x, std::span<const float> columns, const Routes &routes);
-/// The weighted sum of the rows of each token, in order of its pairs.
+/// Returns the weighted sum of the rows of each token, in order of its pairs.
 Matrix combine(const Matrix &x, const Routes &routes);
 
 } // namespace ingot::reference

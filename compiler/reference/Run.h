@@ -16,7 +16,8 @@ namespace ingot::reference::interpreter {
 struct StateValue {
   int64_t slot = -1;                  ///< the index of its lm.state; -1: all states, in the entry
   std::map<int32_t, int64_t> lengths; ///< paged: length when the value was made, by sequence
-  std::map<int32_t, std::vector<float>> values; ///< fixed: numbers, by sequence of this step
+  std::map<int32_t, std::vector<float>>
+      values; ///< fixed state: its elements, by sequence of this step
 };
 
 /// The content of an SSA value. Batch and ids come from the step.
@@ -41,7 +42,7 @@ public:
         slots[op.getSymNameAttr()] = static_cast<int64_t>(i);
   }
 
-  /// Runs a block whose arguments are bound; returns the terminator's operands.
+  /// Runs a block and returns the terminator's operands. The block's arguments must already be bound.
   Result<llvm::SmallVector<Content>> runBlock(mlir::Block &block);
   void bind(mlir::Value value, Content content) {
     if (watchOps && content.rows)
@@ -68,7 +69,7 @@ private:
   Result<void> convolve(lm::CausalConvOp op);
   Result<void> runOutside(lm::RowOpInterface op);
   Result<void> evaluateRows(lm::RowOpInterface op);
-  /// The numbers of a vector weight; empty if there is no weight.
+  /// Returns the elements of a vector weight; empty if there is no weight.
   Result<std::vector<float>> vectorOf(mlir::Value weight);
   const Routes &routes(mlir::Value value) { return *contents.lookup(value).routes; }
 

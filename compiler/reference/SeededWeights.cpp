@@ -22,7 +22,7 @@ float reference::uniform(uint64_t key, uint64_t index) {
   return static_cast<float>(z >> 40) * 0x1p-24f;
 }
 
-/// Vectors are norm weights and biases, so their numbers are around 1.
+/// Vectors are norm weights and biases, so their elements are around 1.
 static constexpr float kVectorMiddle = 1.0f, kVectorSize = 0.5f;
 
 uint64_t SeededWeights::keyOf(llvm::StringRef symbol) const {
@@ -48,8 +48,8 @@ Result<const SeededWeights::Made *> SeededWeights::made(lm::WeightOp weight, llv
   made.key = keyOf(symbol);
   int64_t columns = type.isVector() ? rows : type.columns();
   made.base = Matrix(type.isVector() ? 1 : std::min(kBaseRows, rows), columns);
-  // The numbers of a matrix are so small that products of rows of about 1 are again about 1. Vectors, which are norm
-  // weights and biases, get other numbers.
+  // The elements of a matrix are so small that a row of x with elements of about 1 again gives results of about 1.
+  // Vectors, which are norm weights and biases, get other values.
   float size = type.isVectors() ? kVectorSize : std::sqrt(3.0f / static_cast<float>(columns));
   float middle = type.isVectors() ? kVectorMiddle : 0.0f;
   for (size_t i = 0; i < made.base.values.size(); ++i)

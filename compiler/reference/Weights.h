@@ -32,12 +32,13 @@ public:
   virtual Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) = 0;
 };
 
-/// Whether weights are rounded to their format. A pass that changes formats must preserve the results that are computed
-/// from unrounded numbers. The cost of the formats is measured separately and is not an error.
+/// Specifies whether weights are rounded to their format. A pass that changes formats must preserve the results that
+/// are computed from unrounded values. The rounding error of the formats is measured separately and does not count as a
+/// failure.
 enum class Rounding {
-  ToFormat, ///< where --quantize or `fast` changed the format, numbers are rounded to the new
+  ToFormat, ///< where --quantize or `fast` changed the format, values are rounded to the new
             ///< format
-  AsStored, ///< numbers are those of the source, whatever the format
+  AsStored, ///< values are exactly as in the source, whatever the format
 };
 
 /// The checkpoint's tensors, dequantised on first use and rounded as requested. Whole tensors stay in memory
@@ -85,7 +86,7 @@ private:
   /// Returns the base rows of the symbol, which has `rows` rows and the type of the weight.
   Result<const Made *> made(lm::WeightOp weight, llvm::StringRef symbol, int64_t rows);
   uint64_t keyOf(llvm::StringRef symbol) const;
-  /// Returns the first `count` numbers of the vector that `factors` names, each plus the offset.
+  /// Returns the first `count` elements of the vector that `factors` names, each plus the offset.
   std::vector<float> factors(const Factors &factors, int64_t count);
 
   uint64_t seed;

@@ -69,23 +69,23 @@ public:
 
 class CodeTarget : public Target {
 public:
-  /// Whether code for this target was requested, and whether it handles this `--emit` stage.
+  /// Returns whether code for this target was requested, and whether it handles this `--emit` stage.
   virtual bool isWanted(const CompileOptions &options) const = 0;
   virtual bool emits(Emit stage) const = 0;
-  /// The values of --target that request the same code again: "cpu:avx2". With `onEmulators`, the values name
+  /// Returns the values of --target that request the same code again: "cpu:avx2". With `onEmulators`, the values name
   /// emulators instead of devices that have one.
   virtual std::vector<std::string> wanted(const CompileOptions &options,
                                           bool onEmulators) const = 0;
-  /// The largest number of logits rows in a greedy step; 0: unlimited.
+  /// Returns the largest number of logits rows in a greedy step; 0: unlimited.
   virtual int64_t greedyRows() const { return 0; }
-  /// The format of its KV cache.
+  /// Returns the format of its KV cache.
   virtual const std::string &kv(const CompileOptions &options) const = 0;
   /// Sets further options of its passes.
   virtual void choosePasses(const CompileOptions &, PipelineOptions &) const {}
-  /// The names of its phases in the compilation report: lowering and planning, code.
+  /// Returns the names of its phases in the compilation report: lowering and planning, code.
   virtual std::pair<const char *, const char *> phases() const = 0;
-  /// The code of an engine's code object as text, made from the bytes `object` or from the original kernels. The error
-  /// gives the reason why the text is not available.
+  /// Returns the code of an engine's code object as text, made from the bytes `object` or from the original kernels.
+  /// The error gives the reason why the text is not available.
   virtual llvm::Expected<std::vector<CodeText>>
   listCode(llvm::StringRef codeTarget, llvm::StringRef object,
            llvm::function_ref<llvm::ArrayRef<kernel::FuncOp>()> kernels,
@@ -94,7 +94,7 @@ public:
   virtual std::unique_ptr<CodeJob> begin(const CodeContext &context) const = 0;
 };
 
-/// All targets. Their order is the order of programs in an engine.
+/// Returns all targets. Their order is the order of programs in an engine.
 llvm::ArrayRef<const CodeTarget *> codeTargets();
 /// Registers all targets for passes.
 void registerTargets();

@@ -43,8 +43,8 @@ static double largestOf(std::span<const float> values) {
   return most;
 }
 
-/// Returns the error of a number that should be `wanted` but was rounded the other way, in a row whose largest number
-/// is `size`.
+/// Returns the error of a value that should be `wanted` but was rounded in the other direction, in a row with the
+/// largest magnitude `size`.
 static double stepOf(RowKind kind, double wanted, double size) {
   switch (kind) {
   case RowKind::Q8:
@@ -53,7 +53,7 @@ static double stepOf(RowKind kind, double wanted, double size) {
     return kCode / 256 * size;
   case RowKind::BF16:
     return kBf16Step * std::abs(wanted);
-  case RowKind::FP8: // a group's numbers near 0 are multiples of 2^-9 of its scale
+  case RowKind::FP8: // a group's values near 0 are multiples of 2^-9 of its scale
     return kE4M3Step * std::abs(wanted) + size * 0x1p-9 / 448;
   default:
     return 0;
@@ -69,7 +69,8 @@ BufferAgreement compiler::compareNumbers(ActivationType type, int64_t count,
   int64_t codesOff = 0;
   const double ofAll = largestOf(expected.values);
   for (int64_t row = 0; row < count; ++row) {
-    // A narrow row has few numbers, and all of them may be small by chance. The largest of all rows is used instead.
+    // A narrow row has few values, and all of them may be small by chance. The largest value of all rows is used
+    // instead.
     const double size = type.getN() < kPanelRows ? ofAll : largestOf(expected.row(row));
     for (int64_t i = 0; i < expected.columns; ++i) {
       const float wanted = expected.row(row)[size_t(i)], value = found.row(row)[size_t(i)];
@@ -100,7 +101,7 @@ BufferAgreement compiler::compareNumbers(ActivationType type, int64_t count,
 // Ids, keys and routes
 //===----------------------------------------------------------------------===//
 
-/// The logit of a key (RowEncodings.h: keyOf).
+/// Returns the logit of a key (RowEncodings.h: keyOf).
 static double logitOf(uint64_t key) {
   const auto sorted = uint32_t(key >> 32);
   return std::bit_cast<float>(sorted & 0x80000000u ? sorted & 0x7fffffffu : ~sorted);

@@ -25,14 +25,14 @@ struct BufferAgreement {
   double largestAbsolute = 0;
 };
 
-/// Compares rows of numbers. Each number may differ by `allowed` times the largest number of its row plus the rounding
-/// of its encoding.
+/// Compares rows of values. Each value may differ by `allowed` times the largest value of its row, plus the rounding of
+/// its encoding.
 BufferAgreement compareNumbers(kernel::ActivationType type, int64_t count,
                                const std::byte *expected, const std::byte *found, double allowed);
 
-/// Compares rows of ids, or of keys (RowEncodings.h: keyOf). With `allowed` > 0, the logit of a key may differ by
-/// `allowed`, relative to it. In all comparisons together, one such key may have another id; `idsOff` counts these
-/// keys.
+/// Compares rows of token ids, or of keys (RowEncodings.h: keyOf). With `allowed` > 0, the logit of a key may have a
+/// relative error of `allowed`. In all comparisons together, one key with such a logit may have another token id.
+/// `idsOff` counts these keys.
 BufferAgreement compareWords(kernel::ActivationType type, int64_t count, const std::byte *expected,
                              const std::byte *found, double allowed, int64_t &idsOff);
 

@@ -35,8 +35,8 @@ using kernel::RowKind;
 
 namespace {
 
-/// Returns the sampling parameters of the rows in a step that draws ids. Successive rows draw from the full vocabulary,
-/// draw from a truncated list, or choose the largest logit.
+/// Returns the sampling parameters of the rows in a step that samples. Successive rows sample from the full vocabulary,
+/// sample from a truncated list, or choose the largest logit.
 std::vector<runtime::SamplingParams> waysToDraw(int64_t rows) {
   std::vector<runtime::SamplingParams> all{size_t(rows)};
   for (size_t r = 0; r < all.size(); ++r) {
@@ -91,7 +91,7 @@ private:
   /// Checks that bytes which the launch must not touch are unchanged.
   void compareRest(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void comparePages(plan::LaunchOp launch, plan::StepOp step, const BatchView &view);
-  /// Compares the ids that a launch has drawn with the host's for the same logits.
+  /// Compares the tokens that a launch has sampled with the tokens that the host samples from the same logits.
   void compareDrawn(kernel::FuncOp fn, plan::LaunchOp launch, const Batch &batch, Memory &memory);
   void find(const std::string &why);
 
@@ -368,7 +368,7 @@ void DifferentialCheck::compare(kernel::FuncOp fn, plan::LaunchOp launch, const 
                     memory);
 }
 
-/// The index of the first differing byte; -1 if there is none.
+/// Returns the index of the first differing byte; -1 if there is none.
 static int64_t firstOther(const std::byte *a, const std::byte *b, int64_t from, int64_t to) {
   if (from >= to || std::memcmp(a + from, b + from, size_t(to - from)) == 0)
     return -1;

@@ -48,12 +48,13 @@ struct CodeBound {
   double allowed;
 };
 
-/// An additional bound for attention whose heads are normalised before they enter a cache narrower than f32. The order
-/// of summation in the mean then decides how some values are rounded, and this changes the result of attention.
+/// An additional bound for attention with heads that are normalised before they enter a cache narrower than f32. In
+/// this case the order of summation in the mean decides how some values are rounded, which changes the result of
+/// attention.
 constexpr double kRoundedKeys = 2e-3;
 
 /// Returns the bound of a kernel's op: the bound in `ofDevice`, else the bound that all devices have. It is larger if
-/// the op sums more numbers. The bound of a custom op is stated by its author.
+/// the op sums more values. The bound of a custom op is stated by its author.
 double boundOf(kernel::FuncOp fn, llvm::ArrayRef<CodeBound> ofDevice);
 
 /// Code for one level or architecture, runnable on this machine.
@@ -81,14 +82,15 @@ public:
   /// Tokens of the longest prompt on which the code is run: enough for a second iteration of its loops over
   /// positions.
   virtual int64_t longestPrompt() const { return 0; }
-  /// The text of a kernel, so that a faulty one can be inspected, and the extension of a file for this text (".s").
+  /// Returns the text of a kernel, so that a faulty one can be inspected, and the extension of a file for this text
+  /// (".s").
   virtual std::string textOf(kernel::FuncOp fn) = 0;
   virtual std::string extension() const = 0;
 };
 
 /// Compares the code of each of `codes` with one run of the plan interpreter, and returns one result for each
-/// of them. Covers all modes and specialisations of the plan. Errors: E0886 if a launch exceeds its bound; those of the
-/// interpreter (E0889 for an unknown op).
+/// of them. Covers all modes and specialisations of the plan. Errors: E0886 if a launch exceeds its bound; all errors
+/// of the interpreter (E0889 for an unknown op).
 Result<std::vector<CodeAgreement>>
 checkKernels(mlir::ModuleOp plan, llvm::ArrayRef<CodeUnderCheck *> codes, double slack);
 

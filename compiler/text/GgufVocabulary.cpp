@@ -5,10 +5,9 @@
 // (llama.cpp's llama-vocab.cpp lists the meaning of the names):
 //
 //   model "gpt2"   byte-level BPE; `pre` names the regular expression that splits text into words
-//   model "llama"  SentencePiece BPE with byte fallback; merges are derived from the scores, or from the
-//                  ids for Gemma, whose scores do not follow its merge order. If add_space_prefix is set,
-//                  which is the default, a space is inserted before every piece of text, including one that
-//                  begins with a space
+//   model "llama"  SentencePiece BPE with byte fallback; merges are derived from the scores. For Gemma they are derived
+//                  from the ids, because its scores do not follow its merge order. If add_space_prefix is set, which is
+//                  the default, a space is inserted before every piece of text, including one that begins with a space
 //   model "gemma4" the same with explicit merges, and no space before a text
 //
 // The GGUF reader of Hugging Face transformers is not a reference here: it drops the step that first
@@ -117,7 +116,7 @@ constexpr std::string_view kDeepSeekCoderFirst[] = {R"([\r\n])", R"(\s?\p{L}+)",
 // Splits the digits of a number into groups of three from the right; the first group has the remainder.
 constexpr std::string_view kTinyAyaFirst[] = {R"(\d{1,3}(?=(?:\d{3})*\b))"};
 
-/// How words become tokens after splitting, and how a text begins if the file does not specify it.
+/// Specifies how words become tokens after splitting, and how a text begins if the file does not specify it.
 enum class Words : uint8_t {
   Merged,
   WholeFirst,    ///< a word that is a token needs no merges (tiktoken's rule)
@@ -279,7 +278,7 @@ Result<Vocabulary> readVocabulary(const Checkpoint &checkpoint) {
 using Ids = std::unordered_map<std::string_view, size_t>;
 using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// The merges that a SentencePiece vocabulary implies: every split of a token into two tokens. Merges with
+/// Returns the merges that a SentencePiece vocabulary implies: every split of a token into two tokens. Merges with
 /// smaller `rank(id)` come first; ties are ordered by longer left side, then longer right side, then lower
 /// id.
 template <typename Rank>
@@ -380,7 +379,7 @@ Ids byText(const std::vector<std::string> &tokens) {
   return ids;
 }
 
-/// The steps that split text into words and convert these to the byte alphabet.
+/// Returns the steps that split text into words and convert these to the byte alphabet.
 std::string byteLevelWords(const PreTokenizer &pre) {
   std::string steps;
   auto split = [&](std::string_view expression) {

@@ -9,13 +9,13 @@ inline bool hasGgufVocabulary(const import::Checkpoint &checkpoint) {
   return checkpoint.container == import::Container::Gguf && checkpoint.has("tokenizer.ggml.tokens");
 }
 
-/// Finds the special ids of a checkpoint with a tokenizer: converts names to ids, and drops ids outside the
-/// vocabulary. On entry, `special` holds the special tokens that the tokenizer's files name. Errors: E0621: an id
+/// Finds the special tokens of a checkpoint with a tokenizer: converts names to token ids, and drops token ids outside
+/// the vocabulary. On entry, `special` holds the special tokens that the tokenizer's files name. Errors: E0621: an id
 /// that a GGUF states, or that the tokenizer adds before or after a text, is outside the vocabulary.
 Result<void> findSpecialTokens(const import::Checkpoint &checkpoint, const Tokenizer &tokenizer,
                                SpecialTokens &special);
 
-/// Whether texts in a byte-level vocabulary with this pre-tokenizer begin with BOS if the file does not
+/// Returns whether texts in a byte-level vocabulary with this pre-tokenizer begin with BOS if the file does not
 /// specify it.
 bool beginsWithBos(std::string_view preTokenizer);
 

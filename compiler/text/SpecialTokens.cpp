@@ -1,11 +1,11 @@
 //===- SpecialTokens.cpp - The ids that begin and end a text -------------===//
 //
-// A safetensors folder states these ids in up to five files, which often disagree: generation may stop at
-// more ids (generation_config.json, a list) than the tokenizer's end token. Every id that a file names ends a
-// generation. GGUF has one key for each kind of special id. In both containers, the tokens that end a turn in the
-// chat template's format end a generation as well (TurnEnds.h).
+// A safetensors folder states these tokens in up to five files, which often disagree. For example,
+// generation_config.json may list more stop tokens than the tokenizer's end token. Every end token that a file names
+// ends a generation. GGUF has one key for each kind of special token. In both containers, the tokens that end a turn in
+// the chat template's format end a generation as well (TurnEnds.h).
 //
-// The post-processor of tokenizer.json determines the ids that are put before a text, as in transformers 5:
+// The post-processor of tokenizer.json determines the tokens that are put before a text, as in transformers 5:
 // `add_bos_token` of tokenizer_config.json is not read if there is a tokenizer.json.
 //===----------------------------------------------------------------------===//
 
@@ -154,7 +154,7 @@ Result<SpecialTokens> folderTokens(const Checkpoint &checkpoint, const Tokenizer
   return special;
 }
 
-/// The default chat template, in either container; "" if there is none.
+/// Returns the default chat template, in either container; "" if there is none.
 std::string mainTemplate(const Checkpoint &checkpoint) {
   if (checkpoint.has("tokenizer.chat_template"))
     if (auto chat = checkpoint.string("tokenizer.chat_template"))
@@ -164,7 +164,7 @@ std::string mainTemplate(const Checkpoint &checkpoint) {
   return main != all.end() ? main->source : all.empty() ? "" : all.front().source;
 }
 
-/// Adds the tokens that end a turn in the template's format to the stop ids, and removes those that end a
+/// Adds to the stop tokens the tokens that end a turn in the template's format, and removes the tokens that end a
 /// message within a turn.
 void applyFormat(SpecialTokens &special, const Checkpoint &checkpoint, const Tokenizer &tokenizer) {
   const TurnEnds turn = turnEnds(mainTemplate(checkpoint));

@@ -20,7 +20,7 @@ struct StrippingRow {
   std::string_view model;
   Names inFamily,
       anywhere; ///< tokens that identify the vocabulary: among models of Phi-3's family, and among all models
-  Stripping strips; ///< flags of all added tokens, except those in `none`
+  Stripping strips; ///< flags of all added tokens, except tokens in `none`
   Names none;
 };
 

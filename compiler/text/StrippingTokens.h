@@ -7,7 +7,7 @@
 
 namespace ingot::text {
 
-/// Whether an added token absorbs the whitespace before and after it.
+/// Flags for whether an added token absorbs the whitespace before and after it.
 struct Stripping {
   bool left = false, right = false;
 };

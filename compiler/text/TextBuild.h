@@ -26,7 +26,7 @@ struct TokenizerArtifact {
 /// E0626 (tokenizer files from which no tokenizer can be built).
 Result<std::optional<TokenizerArtifact>> buildTokenizer(const import::Checkpoint &checkpoint);
 
-/// The special ids that config.json, generation_config.json or GGUF keys state, for a checkpoint without a
+/// Returns the special tokens that config.json, generation_config.json or GGUF keys state, for a checkpoint without a
 /// tokenizer (names of tokens cannot be looked up in that case).
 Result<SpecialTokens> configuredSpecialTokens(const import::Checkpoint &checkpoint);
 
@@ -48,10 +48,10 @@ Result<ChatTemplates> findChatTemplates(const import::Checkpoint &checkpoint,
 /// Errors: E0610, E0611.
 Result<void> checkChatTemplate(std::string_view source);
 
-/// The tokenizer.json equivalent to a GGUF vocabulary (tests compare it with HF).
+/// Returns the tokenizer.json equivalent to a GGUF vocabulary (tests compare it with HF).
 Result<std::string> ggufToTokenizerJson(const import::Checkpoint &checkpoint);
 
-/// How BPE models are stored: as our tables, or as the library's own model (slow to start; tests compare the
+/// Specifies how BPE models are stored: as our tables, or as the library's own model (slow to start; tests compare the
 /// tables with it).
 enum class BpeForm { Tables, Library };
 

@@ -36,7 +36,7 @@ const Format kFormats[] = {
     {{"<end_of_turn>"}, {"<end_of_turn>", "<eos>"}},         // Gemma 1 to 3
     {{"<turn|>"}, {"<turn|>", "<|tool_response>", "<eos>"}}, // Gemma 4
     {{"<|end|>", "<|assistant|>"}, {"<|end|>", "<|endoftext|>", "<|assistant|>"}}, // Phi-3, 4 mini
-    {{"<sop>", "<|assistant|>"}, // GLM-4, whose turns end with the name of the next speaker
+    {{"<sop>", "<|assistant|>"}, // GLM-4, in which a turn ends with the name of the next speaker
      {"<|endoftext|>", "<|user|>", "<|observation|>"}},
     {{"<|END_OF_TURN_TOKEN|>"}, {"<|END_OF_TURN_TOKEN|>"}},          // Command R
     {{"<|endofresponse|>"}, {"<|endofresponse|>", "<|endoftext|>"}}, // dots.llm1

@@ -12,7 +12,7 @@ struct TurnEnds {
   std::vector<std::string_view> within; ///< each ends a message inside the turn, which continues
 };
 
-/// The turn ends of the format that the chat template writes. The caller checks which of them a vocabulary has.
+/// Returns the turn ends of the format that the chat template writes. The caller checks which of them a vocabulary has.
 TurnEnds turnEnds(std::string_view chatTemplate);
 
 } // namespace ingot::text

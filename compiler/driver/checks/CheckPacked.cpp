@@ -13,10 +13,10 @@ using namespace ingot;
 using namespace ingot::compiler;
 using reference::interpreter::WeightReader;
 
-/// Returns the allowed error of a number that a format stores for `wanted`, in a row whose largest magnitude is
+/// Returns the allowed error of the value that a format stores for `wanted`, in a row with the largest magnitude
 /// `largest`. If the checkpoint's format is kept (`asStored`), only the order of a few multiplications may differ.
-/// Formats with a table allow more, because the table holds whole numbers (docs/numerics.md). `step` is the distance
-/// from one code to the next.
+/// Formats with a table allow more, because the table holds integers (docs/numerics.md). `step` is the distance from
+/// one code to the next.
 static double allowedOf(const NumericFormat &format, bool asStored, double wanted, double largest,
                         double step) {
   const double exact = (format.table ? 1e-2 : 1e-5) * largest;

@@ -11,9 +11,9 @@
 namespace ingot::compiler {
 
 /// Reads back one row from each of a few panels in `packed` and checks that it equals the checkpoint's row within the
-/// format's rounding. Each number is found by its place (runtime/formats/WeightPlace.h). `first` is the index of the
+/// format's rounding. Each value is found by its place (runtime/formats/WeightPlace.h). `first` is the index of the
 /// first panel in `packed`, and `name` is the weight's name, for the error. Errors: E0493, with the row and the first
-/// number that differs.
+/// value that differs.
 Result<void> checkPacked(const import::RowSource &source, const PanelLayout &layout, int64_t first,
                          std::span<const std::byte> packed, const std::string &name);
 /// Checks the tiles in `packed` in the same way.

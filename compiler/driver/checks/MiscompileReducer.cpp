@@ -87,7 +87,7 @@ static std::optional<Pair> tryOn(OwningOpRef<ModuleOp> program, const std::strin
   return Pair{std::move(program), std::move(after)};
 }
 
-/// Returns the smallest model whose computation the pipeline still changes, or nothing if the pipeline is correct.
+/// Returns the smallest model that the pipeline still miscompiles, or nothing if the pipeline is correct.
 static std::optional<Pair> reduceModel(ModuleOp program, const std::string &pipeline,
                                        Differs differs) {
   size_t layers = 0;
@@ -179,9 +179,9 @@ static void dropUnnamed(ModuleOp module) {
   }
 }
 
-/// Returns the smallest plan found whose computation the pipeline still changes. It tries to remove each step and
-/// launch in turn, starting with the last, and keeps the removal if the rest is a plan that runs and still shows the
-/// change. Launches whose results are no longer read are thus removed one after the other.
+/// Searches for a small plan that the pipeline still miscompiles, and returns it. It tries to remove each step and
+/// launch in turn, starting with the last, and keeps a removal if the remaining plan runs and is still miscompiled.
+/// Launches that write results which no launch reads are thus removed one after the other.
 static std::optional<Pair> reducePlan(ModuleOp program, const std::string &pipeline) {
   auto found = tryOn(OwningOpRef<ModuleOp>(program.clone()), pipeline, plansSomethingElse);
   const auto begin = std::chrono::steady_clock::now();

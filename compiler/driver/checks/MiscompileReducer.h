@@ -17,16 +17,16 @@ namespace ingot::compiler {
 /// in `users`, else E0491.
 std::string codeOfChange(llvm::StringRef pass, const llvm::StringSet<> &users);
 
-/// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing those of an
-/// earlier error. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt
-/// with its plugins. Returns a text with the place of the files and the command that reproduces the error. The text is
-/// empty if the files cannot be written or the pass by itself is correct.
+/// Writes ingot-<code>-before.mlir and ingot-<code>-after.mlir to the current folder, replacing the files of an earlier
+/// error. `pass` is a pass over lm.model in the form of --pass-pipeline, and `command` is ingot-opt with its plugins.
+/// Returns a text with the place of the files and the command that reproduces the error. The text is empty if the files
+/// cannot be written or the pass by itself is correct.
 std::string reduceMiscompile(const std::string &code, mlir::ModuleOp before,
                              const std::string &pass, const std::string &command);
 
-/// Like reduceMiscompile, for a pass over the plan (reduced to the fewest launches) or for lowering itself (its
-/// lm input is reduced to one layer if one is enough). `pipeline` is over builtin.module. If the error cannot
-/// be reproduced, both files are written unreduced.
+/// Does the same as reduceMiscompile, for a pass over the plan (reduced to the fewest launches) or for lowering itself
+/// (its lm input is reduced to one layer if one is enough). `pipeline` is over builtin.module. If the error cannot be
+/// reproduced, both files are written unreduced.
 std::string reduceWrongPlan(const std::string &code, mlir::ModuleOp before, mlir::ModuleOp after,
                             const std::string &pipeline, const std::string &command);
 

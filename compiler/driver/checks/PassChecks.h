@@ -59,7 +59,7 @@ public:
 private:
   /// Returns the error for a pass that changed the computation or left a program that cannot be run.
   Error changed(mlir::Pass *pass, const std::string &why);
-  /// Whether the program computes the same as the one before the pass.
+  /// Returns whether the program computes the same as the one before the pass.
   bool computesTheSame(mlir::ModuleOp program);
 
   reference::PassChecker checker;

@@ -15,7 +15,7 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// Returns the module as text. Values of lm have descriptive names (%attn_q); those of kernels have numbers.
+/// Returns the module as text. Values in lm have descriptive names (%attn_q); values in kernels have numbers.
 std::string irText(mlir::ModuleOp module);
 
 /// Prints the module to the output of the options if `stage` is the requested one. Returns true if it printed the

@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 
-/// Whether the file's name shows that it is from an earlier run: NNN-PASS.mlir or NNN-TARGET-PASS.mlir. Other files
-/// belong to the user.
+/// Returns whether the file's name shows that it is from an earlier run: NNN-PASS.mlir or NNN-TARGET-PASS.mlir. Other
+/// files belong to the user.
 static bool isOurs(const fs::path &path) {
   StringRef name = path.native();
   name = llvm::sys::path::filename(name);

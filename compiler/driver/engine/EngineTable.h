@@ -26,8 +26,8 @@ struct TableChoices {
 
 /// Fills the kernels, buffers, weights, states, sections and entries of `table` from the plan, one to one,
 /// and the targets of its kernels. Assigns stored weights their offsets in their segment and returns the
-/// segment's size. With `seeded`, only the vectors whose values are in the program are stored; the device
-/// generates all other weights at load. `kernels` receives the kernels in table order.
+/// segment's size. With `seeded`, only vectors that have their values in the program are stored; the device generates
+/// all other weights at load. `kernels` receives the kernels in table order.
 uint64_t planToTable(plan::ProgramOp program, fb::ProgramT &table, const TableChoices &choices,
                      llvm::SmallVectorImpl<kernel::FuncOp> &kernels);
 

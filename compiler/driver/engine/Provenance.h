@@ -22,7 +22,7 @@ void writeOrigin(const CompileOptions &options, const import::Checkpoint &checkp
 /// KV cache, the type is `kv`.
 void writeOriginOfProgram(const std::string &kv, plan::ProgramOp program, fb::ProgramT &table);
 
-/// Whether passes at this point of --insert run on kernels and the plan, which the plan interpreter checks.
+/// Returns whether passes at this point of --insert run on kernels and the plan, which the plan interpreter checks.
 bool isBehindLowering(const std::string &point);
 
 } // namespace ingot::compiler

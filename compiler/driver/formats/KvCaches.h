@@ -13,7 +13,7 @@ namespace ingot::compiler {
 /// The rules of --kv, checked against a model or a program.
 class KvCaches {
 public:
-  /// `module` has a model or a program. Errors: E0459, and those of the compatibility matrix.
+  /// `module` has a model or a program. Errors: E0459; all errors of the compatibility matrix.
   static Result<KvCaches> of(mlir::ModuleOp module, const CompileOptions &options,
                              const ModelSizes &sizes);
 
@@ -21,11 +21,11 @@ public:
   /// it, else the target's format for all layers.
   llvm::StringRef formatOf(size_t layer, const CodeTarget &target,
                            const CompileOptions &options) const;
-  /// Returns "FIRST-LAST:FORMAT" for layers whose cache has a format other than the target's.
+  /// Returns "FIRST-LAST:FORMAT" for layers with a cache format other than the target's.
   std::vector<std::string> runsFor(const CodeTarget &target, const CompileOptions &options) const;
 
-  /// Describes the first cache of a program that does not match these options: "its KV cache is of f16, that
-  /// of cpu would be of bf16".
+  /// Describes the first cache of a program that does not match these options: "its KV cache is of f16, that of cpu
+  /// would be of bf16".
   std::optional<std::string> firstOther(mlir::ModuleOp module, const CodeTarget &target,
                                         const CompileOptions &options) const;
 

@@ -1,9 +1,9 @@
 //===- ScaleRange.h - Matrices that integer codes cannot hold -------------===//
 //
-// int8 and int4 have an f16 scale for each group. A value beyond 127 (int4: 8) times f16's largest number
-// has no valid scale. If a whole matrix is so small that its scales are among f16's smallest numbers, its codes have
-// little precision. No model is trained to such values. But a tool can produce them by moving a scale from one matrix
-// to the next, and the quantised model would then silently give nonsense.
+// int8 and int4 have an f16 scale for each group. A value beyond 127 (int4: 8) times the largest f16 has no valid
+// scale. If a whole matrix is so small that its scales are among the smallest f16 values, its codes have little
+// precision. No model is trained to such values. But a tool can produce them by moving a scale from one matrix to the
+// next, and the quantised model would then silently give nonsense.
 //===----------------------------------------------------------------------===//
 #pragma once
 

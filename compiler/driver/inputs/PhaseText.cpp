@@ -21,7 +21,7 @@ static Error otherPhase(const CompileOptions &options, std::string why, std::str
           std::move(why), std::move(fix)};
 }
 
-/// Checks the numbers that a model or program declares and that nothing else checks.
+/// Checks the sizes that a model or program declares and that nothing else checks.
 template <typename Op> static Result<void> checkSizes(Op op, const CompileOptions &options) {
   constexpr uint64_t kMostPositions = (uint64_t(1) << 31) - 1;
   if (const uint64_t positions = op.getMaxPositions(); positions < 1 || positions > kMostPositions)

@@ -53,8 +53,9 @@ void addFifthBits(uint32_t qh, uint8_t *q) {
 }
 
 /// Unpacks the twelve bytes of Q4_K and Q5_K: eight 6-bit scales and eight 6-bit minima. The lower six bits of bytes
-/// 0-3 are the first four scales, and those of bytes 4-7 are the first four minima. The upper two bits of these bytes
-/// are the upper bits of the last four scales and minima, whose low nibbles are in bytes 8-11.
+/// 0-3 are the first four scales, and the lower six bits of bytes 4-7 are the first four minima. The upper two bits of
+/// bytes 0-7 are the upper bits of the last four scales and minima. The lower nibbles of these scales and minima are in
+/// bytes 8-11.
 void unpackSubScales(const uint8_t *sc, BlockParts &parts) {
   for (int j = 0; j < 4; ++j) {
     parts.s[j] = sc[j] & 0x3F;
@@ -149,7 +150,7 @@ constexpr StoredBlock grouped(WeightFormat format) {
   return {format, Values, kScaleBytes + Zeros + Values * Bits / 8,         0,
           -1,     Scale,  unpackGrouped<Bits, Values, kScaleBytes, Zeros>, true};
 }
-/// A block with a minimum of the same type as the scale.
+/// Unpacks a block with a minimum of the same type as the scale.
 template <int Bits, int Values, StoredScale Scale>
 constexpr StoredBlock groupedAbove(WeightFormat format) {
   return {format, Values, 4 + Values * Bits / 8, 0, 2, Scale, unpackGrouped<Bits, Values, 2, 2>,

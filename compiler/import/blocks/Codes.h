@@ -2,7 +2,7 @@
 //
 // GGUF packs a block of 32 or 256 weights in ways that suit ggml's kernels. Our packer needs the unsigned codes in
 // natural K order, the scales as stored, and the integer sub-scales. `unpackBlock` returns exactly these, so a repacked
-// weight has the same value bit for bit. NumericFormat.h has the formulas that turn them into numbers.
+// weight has the same value bit for bit. NumericFormat.h has the formulas that turn them into values.
 //
 //   Q4_0  d  qs[16]                      byte j: q[j] low nibble, q[16+j] high
 //   Q4_1  d m qs[16]                     the same
@@ -73,17 +73,17 @@ struct StoredBlock {
   }
 };
 
-/// Returns the layout of a format's blocks. Returns null for floats and fp8, whose blocks are single values.
+/// Returns the layout of a format's blocks. Returns null for floats and fp8, which have no blocks of several values.
 const StoredBlock *storedBlock(WeightFormat format);
 
-/// Number of K values in a stored block (1 for floats and fp8), and its size in bytes.
+/// Returns the number of K values in a stored block (1 for floats and fp8), and its size in bytes.
 int64_t storedBlockValues(WeightFormat format);
 int64_t storedBlockBytes(WeightFormat format);
 
-/// Whether a row of `k` values can be stored.
+/// Returns whether a row of `k` values can be stored.
 bool storesRowsOf(WeightFormat format, int64_t k);
 
-/// Size in bytes of a row of `k` values; requires storesRowsOf(format, k).
+/// Returns the size in bytes of a row of `k` values; requires storesRowsOf(format, k).
 int64_t storedRowBytes(WeightFormat format, int64_t k);
 
 /// Decodes one block. Quantised formats only; `block` needs no alignment.

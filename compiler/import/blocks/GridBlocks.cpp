@@ -15,7 +15,7 @@ template <typename T> T load(const uint8_t *from) {
   return value;
 }
 
-/// Writes the numbers of a grid entry as codes, each with a bit of `signs`.
+/// Writes the values of a grid entry as codes, each with a bit of `signs`.
 template <int Count> void putEntry(uint16_t entry, int signs, uint8_t *q) {
   constexpr int kBits = Count == 8 ? 2 : 3;
   for (int i = 0; i < Count; ++i)

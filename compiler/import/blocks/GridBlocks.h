@@ -1,9 +1,9 @@
 //===- GridBlocks.h - Blocks whose values come from grids -------------------===//
 //
-// IQ1, IQ2 and IQ3 of GGUF store neither numbers nor codes. An index selects an entry of eight numbers (IQ3: four) in a
-// grid (runtime/formats/Grids.h), and signs are stored separately. A grid has only a few distinct numbers, so each
-// number becomes a code of four bits: its place in the table of these numbers (NumericFormat.cpp), plus 8 if it is
-// negative. Per 256 values:
+// IQ1, IQ2 and IQ3 of GGUF store neither values nor codes. An index selects an entry of eight values (IQ3: four) in a
+// grid (runtime/formats/Grids.h), and signs are stored separately. A grid has only a few distinct values, so each value
+// becomes a code of four bits: its index in the table of these values (NumericFormat.cpp), plus 8 if it is negative.
+// Per 256 values:
 //
 //   IQ2_XXS  d 8 x (idx[4] u32)          u32: four times 7 bits of signs, 4 bits s
 //   IQ2_XS   d qs[32 x u16] sc[8]        u16: 9 bits index, 7 of signs; sc: 4 bits s for each 16

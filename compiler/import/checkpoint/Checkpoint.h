@@ -34,8 +34,8 @@ public:
   /// Writes `count` rows, starting at `first`, encoded as the tensor's format stores them
   /// (Codes.h).
   virtual void make(int64_t first, int64_t count, std::byte *out) const = 0;
-  /// Returns the index in the tensor of the first value in these rows whose scale is NaN or infinite, or -1 if there is
-  /// none.
+  /// Finds the first value in these rows that has a NaN or infinite scale. Returns its index in the tensor, or -1 if
+  /// there is none.
   virtual int64_t firstNotFinite(int64_t first, int64_t count) const = 0;
 };
 
@@ -152,7 +152,7 @@ public:
   /// Records that a key, according to the family, does not affect this model. Does nothing if the key is
   /// missing, null or already used.
   void passOver(std::string_view key) const;
-  /// The keys recorded by passOver.
+  /// Returns the keys recorded by passOver.
   const std::set<std::string, std::less<>> &passedOver() const { return passed; }
 
 private:

@@ -25,7 +25,7 @@ public:
   Result<void> addMetadata(std::string key, MetaValue value);
   /// Returns the value of a key that was already added, or null.
   const MetaValue *metadata(std::string_view key) const;
-  /// Number of metadata entries.
+  /// Returns the number of metadata entries.
   size_t keys() const { return checkpoint->metadata.size(); }
   const Metadata &allMetadata() const { return checkpoint->metadata; }
   /// For passes that rewrite the configuration (Wrapper.h).
@@ -40,7 +40,7 @@ public:
   void addRaw(RawTensor tensor) { rawTensors.push_back(std::move(tensor)); }
   std::vector<RawTensor> &raw() { return rawTensors; }
   void addUnread(UnreadTensor tensor) { checkpoint->unread.push_back(std::move(tensor)); }
-  /// All tensors added so far, for passes that need the complete list (Float8.h).
+  /// Returns all tensors added so far, for passes that need the complete list (Float8.h).
   std::vector<Tensor> &tensors() { return checkpoint->tensors; }
   std::vector<UnreadTensor> &unread() { return checkpoint->unread; }
   std::vector<Tensor> &draftBlocks() { return checkpoint->draftBlocks; }

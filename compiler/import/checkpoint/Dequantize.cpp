@@ -154,7 +154,7 @@ Error notFinite(const Tensor &tensor, std::string_view what, int64_t value) {
 Result<void> checkScales(const Tensor &tensor, const StoredBlock &block, int64_t first,
                          int64_t count) {
   const int64_t k = tensor.shape.back(), inRow = (k + block.values - 1) / block.values;
-  if (tensor.shape.size() == 1) // the arguments count its numbers, not rows
+  if (tensor.shape.size() == 1) // the arguments count its elements, not rows
     first = 0, count = 1;
   const std::byte *data = tensor.data.data() + first * inRow * block.bytes;
   const auto check = [&](std::string_view what, int at, StoredScale kind) -> Result<void> {

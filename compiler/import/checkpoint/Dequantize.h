@@ -1,8 +1,8 @@
 //===- Dequantize.h - Stored weights as f32: the reference arithmetic -----===//
 //
 // This file defines the value of a weight. It computes the formulas of NumericFormat.h in f32, with one rounding for
-// each operation that they contain. The results equal those of the `gguf` Python package (gguf.quants.dequantize) bit
-// for bit. The plan interpreter, `exact` kernels and `--quantize` all start from these numbers.
+// each operation that they contain. The results equal the results of the `gguf` Python package (gguf.quants.dequantize)
+// bit for bit. The plan interpreter, `exact` kernels and `--quantize` all start from these values.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace ingot::import {
 
-/// Decodes one row in the file's packing to out.size() numbers. The two lengths must match (storedRowBytes); the error
+/// Decodes one row in the file's packing to out.size() values. The two lengths must match (storedRowBytes); the error
 /// is E0207 otherwise. No alignment is needed. fp8 rows are not supported, because their scales are stored elsewhere.
 Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte> row,
                            std::span<float> out);
@@ -19,7 +19,7 @@ Result<void> dequantizeRow(WeightFormat storedFormat, std::span<const std::byte>
 /// Decodes row `index` of a tensor, counted as in tensorRow. Supports fp8 formats as well.
 Result<void> dequantizeRow(const Tensor &tensor, int64_t index, std::span<float> out);
 
-/// Computes the storedBlockValues(format) numbers of an unpacked block.
+/// Computes the storedBlockValues(format) values of an unpacked block.
 void dequantizeParts(WeightFormat format, const BlockParts &parts, float *out);
 
 /// Returns the bytes of row `index`. A row is along the last dimension, and rows are counted over all outer dimensions.
@@ -34,7 +34,7 @@ std::span<const std::byte> tensorRows(const Tensor &tensor, int64_t first, int64
 /// once, and of quantised formats only the scales. Scales of fp8 were already checked when they were read. It allocates
 /// nothing.
 Result<void> checkFinite(const Tensor &tensor);
-/// Checks only `count` rows starting at `first`, counted as in tensorRow. In a vector, its numbers are counted instead.
+/// Checks only `count` rows starting at `first`, counted as in tensorRow. In a vector, elements are counted instead.
 Result<void> checkFinite(const Tensor &tensor, int64_t first, int64_t count);
 
 } // namespace ingot::import

@@ -10,7 +10,7 @@ namespace ingot::import {
 
 namespace {
 
-constexpr int64_t kMadeAtOnce = 32; ///< rows whose blocks are made in one call
+constexpr int64_t kMadeAtOnce = 32; ///< number of rows that are converted to blocks in one call
 
 int64_t columnsOf(const Tensor &tensor) {
   return tensor.shape.size() == 1 ? 1 : tensor.shape.back();
@@ -75,7 +75,7 @@ Result<void> RowSource::add(const Tensor &tensor, const TensorRows &rows) {
   return {};
 }
 
-/// Reads the numbers of a vector and adds the offset to each.
+/// Reads the elements of a vector and adds the offset to each.
 static Result<std::shared_ptr<const std::vector<float>>>
 readFactors(const Checkpoint &checkpoint, const Factors &factors, const TensorRows &rows) {
   const Tensor *vector = checkpoint.find(factors.vector);
@@ -216,7 +216,7 @@ Result<void> RowSource::readPart(const Part &part, int64_t row, int64_t count, i
     return {};
   }
   if (tensor.shape.size() == 1) {
-    // Numbers of a vector: a single row of `count` values.
+    // The elements of a vector are a single row of `count` values.
     const int64_t size = storedBlockBytes(tensor.format);
     return dequantizeRow(
         tensor.format,

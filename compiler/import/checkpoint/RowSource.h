@@ -23,8 +23,8 @@
 
 namespace ingot::import {
 
-/// The unit that a reference counts. It is the rows of a tensor. If the weight is a vector, it is the numbers of a
-/// tensor of any shape, in stored order. In this way, the taps of a convolution [channels][taps] become
+/// The unit that a reference counts. Normally these are the rows of a tensor. If the weight is a vector, these are the
+/// elements of a tensor of any shape, in stored order. In this way, the taps of a convolution [channels][taps] become
 /// [taps][channels].
 enum class Unit { Rows, Numbers };
 
@@ -39,12 +39,12 @@ public:
   /// All rows of a tensor, which must outlive the source.
   RowSource(const Tensor &tensor);
   /// Returns the rows of a weight. The checkpoint must have them in one format and one width, and must have as many
-  /// factors as the parts require (E0852 otherwise). A vector's numbers are rows of one column. The checkpoint must
-  /// outlive the source.
+  /// factors as the parts require (E0852 otherwise). The elements of a vector are rows of one column. The checkpoint
+  /// must outlive the source.
   static Result<RowSource> find(const Checkpoint &checkpoint, std::span<const TensorRows> parts,
                                 Unit unit = Unit::Rows);
 
-  /// The format in which rows are stored; f32 if they are multiplied by factors.
+  /// Returns the format in which rows are stored; f32 if they are multiplied by factors.
   WeightFormat format() const { return scaled ? WeightFormat::F32 : parts.front().tensor->format; }
   int64_t rows() const { return total; }
   int64_t columns() const { return width; }
@@ -87,11 +87,11 @@ private:
   bool scaled = false; ///< whether a part has factors
 };
 
-/// Whether two tensors have the same stored rows.
+/// Returns whether two tensors have the same stored rows.
 bool sameRows(const Tensor &a, const Tensor &b);
 
-/// Returns the number of rows of a tensor, as references count them. For a vector, it is the number of its numbers,
-/// otherwise the product of all dimensions but the last.
+/// Returns the number of rows of a tensor, as references count them. For a vector this is the number of its elements.
+/// Otherwise it is the product of all dimensions but the last.
 int64_t rowsOf(const Tensor &tensor, Unit unit = Unit::Rows);
 
 } // namespace ingot::import

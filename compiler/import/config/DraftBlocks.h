@@ -7,7 +7,7 @@
 //   mtp.…                       Qwen3-Next, Qwen3.5; others use model.mtp_…
 //   model.layers.<L> and above  DeepSeek and related models; L is num_hidden_layers, and
 //                               num_nextn_predict_layers is the number of blocks
-//   blk.<L> and above           GGUF, whose block_count includes them (nextn_predict_layers)
+//   blk.<L> and above           GGUF; block_count includes these blocks (nextn_predict_layers)
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -6,8 +6,8 @@
 
 namespace ingot::import {
 
-/// Reads the tokenizer, chat templates and generation_config.json of a folder. Errors: those of Folder::text
-/// and chatTemplatesIn.
+/// Reads the tokenizer, chat templates and generation_config.json of a folder. Errors: all errors of Folder::text and
+/// chatTemplatesIn.
 Result<TextFiles> readTextFiles(Folder &folder);
 
 } // namespace ingot::import

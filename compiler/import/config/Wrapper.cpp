@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kScopes[] = {"text_config.", "llm_config.", "language_config.",
                                         "thinker_config.text_config."};
 
-/// Wrappers whose text model needs only `kFromOutside` from the outer level.
+/// Wrappers with a text model that needs only `kFromOutside` from the outer level.
 constexpr std::string_view kWrappers[] = {
     "AyaVisionForConditionalGeneration",
     "Cohere2VisionForConditionalGeneration",
@@ -48,8 +48,8 @@ constexpr std::string_view kWrappers[] = {
     "VipLlavaForConditionalGeneration",
 };
 
-/// Wrappers whose older files have the text model's keys at the top level, next to vision_config, and the architecture
-/// of the text model.
+/// Pairs of a wrapper and the architecture of its text model. Older files of these wrappers have the text model's keys
+/// at the top level, next to vision_config.
 constexpr std::pair<std::string_view, std::string_view> kFlatWrappers[] = {
     {"Qwen2VLForConditionalGeneration", "Qwen2ForCausalLM"},
     {"Qwen2_5_VLForConditionalGeneration", "Qwen2ForCausalLM"},
@@ -249,7 +249,8 @@ const std::string *textOf(const Metadata &metadata, std::string_view key) {
 // Configuration
 //===----------------------------------------------------------------------===//
 
-/// The key that holds the inner value if it contradicts the outer one. It exists until the tensors are read.
+/// If the outer and the inner configuration contradict each other, the inner value is kept under this key until the
+/// tensors are read.
 constexpr char kInnerTie[] = "text_config.tie_word_embeddings";
 
 class Unwrapping {
@@ -315,13 +316,13 @@ private:
       inner[kInnerTie] = inner[key];
       inner[key] = value;
     } else if (key.ends_with("_token_id") && matchesAny(key, kFromOutside)) {
-      inner[key] = value; // if both levels have ids, the outer ones are those for generation
+      inner[key] = value; // if both levels have token ids, the outer ones are for generation
     } else if (!isSet(inner, key) && (matchesAny(key, kFromOutside) || isUnknown(key))) {
       inner[key] = value;
     }
   }
 
-  /// Whether the wrapper is not in the tables and the key is not clearly unrelated to the text model.
+  /// Returns whether the wrapper is not in the tables and the key is not clearly unrelated to the text model.
   bool isUnknown(const std::string &key) const {
     const bool nested = key.find("_config.") != std::string::npos;
     return !known && !nested && key != "architectures" && key != "model_type" &&
@@ -454,7 +455,7 @@ public:
       return name;
     if (name.starts_with(found))
       return std::string(base->prefix) + name.substr(found.size());
-    // The tensor is the head, whose name has one level of nesting less.
+    // The tensor is the head. Its name has one level of nesting less.
     const std::string level = "." + std::string(base->prefix);
     const bool nested = ("." + found).ends_with(level);
     const std::string outer = nested ? found.substr(0, found.size() - base->prefix.size()) : "";

@@ -35,7 +35,8 @@ namespace ingot::import {
 /// architecture name).
 Result<void> unwrapConfig(CheckpointBuilder &builder, const std::string &path);
 
-/// Unwraps the config of a GGUF, whose text model is a separate file with its own architecture name ("qwen2vl").
+/// Unwraps the configuration of a multimodal GGUF. In GGUF, the text model is a separate file with its own architecture
+/// name ("qwen2vl").
 void unwrapGguf(CheckpointBuilder &builder);
 
 /// Returns the part of a wrapper to which a tensor belongs ("vision tower"), or "" for the text model.

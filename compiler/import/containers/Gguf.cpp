@@ -271,7 +271,7 @@ Result<Record> GgufReader::readRecord(uint64_t index) {
   return record;
 }
 
-/// Whether the bytes of a tensor fill the space up to the next tensor, or to the end of the file.
+/// Returns whether the bytes of a tensor fill the space up to the next tensor, or to the end of the file.
 bool fills(uint64_t bytes, uint64_t room, uint64_t alignment) {
   return bytes == room || alignUp(bytes, alignment) == room;
 }
@@ -297,9 +297,9 @@ Layout layoutOf(const std::vector<Record> &records, uint64_t size) {
   return layout;
 }
 
-/// Whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h). Only the
-/// space that the tensors of a file occupy shows the size of the blocks. Errors: E0845: the space fits blocks of both
-/// sizes or of neither, or the file has tensors of both sizes.
+/// Returns whether blocks of type Q2_0 have 128 values in 34 bytes, as a fork of llama.cpp writes them (Q2Blocks.h).
+/// Only the space that the tensors of a file occupy shows the size of the blocks. Errors: E0845: the space fits blocks
+/// of both sizes or of neither, or the file has tensors of both sizes.
 Result<bool> hasWideQ2(const std::vector<Record> &records, const Layout &layout, uint64_t alignment,
                        const std::string &path) {
   const Record *narrow = nullptr, *wide = nullptr, *open = nullptr, *none = nullptr;

@@ -31,7 +31,7 @@ struct GgufType {
   const char *why = nullptr;          ///< the reason for refusing it
 };
 
-/// All types, ordered by number.
+/// Returns all types, ordered by number.
 std::span<const GgufType> ggufTypes();
 
 /// Reads a whole file from memory into `builder`; tensors point into `file`. `path` is used in messages and

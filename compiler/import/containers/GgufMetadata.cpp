@@ -111,7 +111,7 @@ Result<MetaValue> ValueReader::scalarString() {
   return MetaValue(std::string(*value));
 }
 
-/// The minimum size of an element in bytes; 0 for an unknown type.
+/// Returns the minimum size of an element in bytes; 0 for an unknown type.
 uint64_t leastBytes(uint32_t type) {
   switch (type) {
   case U8:

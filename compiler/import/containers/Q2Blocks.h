@@ -2,7 +2,7 @@
 //
 // Upstream's Q2_0 has 64 values per scale, in 18 bytes (Codes.h). A fork of llama.cpp, and the models that
 // were made with it (Bonsai), have 128 values in 34 bytes: d qs[32], with codes in the same order. Rows are
-// converted to upstream's form: each wide block becomes two blocks with the same scale and the same numbers.
+// converted to upstream's form: each wide block becomes two blocks with the same scale and the same values.
 //===----------------------------------------------------------------------===//
 #pragma once
 

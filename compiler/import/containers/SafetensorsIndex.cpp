@@ -34,7 +34,7 @@ Result<void> SafetensorsIndex::compare(const std::string &shard,
   return {};
 }
 
-/// Whether `name` is a plain file name ending in .safetensors: no folder, no "..", no unusual characters.
+/// Returns whether `name` is a plain file name ending in .safetensors: no folder, no "..", no unusual characters.
 static bool isShardName(std::string_view name) {
   return name.ends_with(".safetensors") && name.size() <= 255 && !name.starts_with('.') &&
          name.find('/') == std::string_view::npos && isPlainName(name);

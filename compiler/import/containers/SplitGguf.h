@@ -27,7 +27,7 @@ struct SplitName {
 std::optional<SplitName> splitName(std::string_view file);
 
 /// Reads all parts of a model, one of which is the file `named` in `folder`. Returns the files' bytes, in the order of
-/// the parts. The builder keeps the files mapped. Errors: those of readGguf and Folder::open, E0840 (a part is
+/// the parts. The builder keeps the files mapped. Errors: all errors of readGguf and Folder::open, E0840 (a part is
 /// missing), E0841 (parts that do not belong together).
 Result<std::vector<std::span<const std::byte>>>
 readSplitGguf(const std::string &folder, const SplitName &named, CheckpointBuilder &builder);

@@ -132,7 +132,7 @@ inline constexpr char rowsMissing[] = "E0852";
 inline constexpr char rowLength[] = "E0853";
 } // namespace cause
 
-/// An error about the user's file (exit code 3): what is wrong, why (with numbers), and how to fix it.
+/// Returns an error about the user's file (exit code 3): what is wrong, why (with figures), and how to fix it.
 Error refuse(const char *code, std::string what, std::string why, std::string fix);
 
 /// Concatenates the parts: line("needs ", 8, " bytes").
@@ -152,7 +152,7 @@ std::string wholePath(std::string_view path);
 /// Returns a path without its folders, for messages.
 std::string fileName(const std::string &path);
 
-/// Whether a name from a file can serve as an identifier: valid UTF-8 without control characters.
+/// Returns whether a name from a file can serve as an identifier: valid UTF-8 without control characters.
 bool isPlainName(std::string_view text);
 
 } // namespace ingot::import

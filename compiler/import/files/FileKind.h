@@ -13,8 +13,8 @@ enum class FileKind : uint8_t { Gguf, Safetensors, Json, Other };
 /// Files that cannot be read or are not regular files are of kind Other.
 FileKind fileKind(const std::string &path);
 
-/// Whether openCheckpoint should try the file, according to its first bytes or its extension (.gguf, .safetensors,
-/// .json). The extension is enough, so that the errors of a damaged file are reported.
+/// Returns whether openCheckpoint should try the file, according to its first bytes or its extension (.gguf,
+/// .safetensors, .json). The extension is enough, so that the errors of a damaged file are reported.
 bool isCheckpointFile(const std::string &path);
 
 /// A kind of file that people often have in place of a model.

@@ -36,7 +36,7 @@ std::vector<std::string> Folder::filesIn(const std::string &name, std::string_vi
 
 namespace {
 
-/// Whether `file` belongs to the checkpoint in `folder`. Both must be real paths.
+/// Returns whether `file` belongs to the checkpoint in `folder`. Both must be real paths.
 bool belongsTo(const fs::path &folder, const fs::path &file) {
   const fs::path inside = file.lexically_relative(folder);
   if (!inside.empty() && *inside.begin() != "..")

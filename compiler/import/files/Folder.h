@@ -22,14 +22,14 @@ public:
   /// model's name.
   std::string name() const;
 
-  /// Whether an entry of that name exists. It may be a dangling link.
+  /// Returns whether an entry of that name exists. It may be a dangling link.
   bool has(const std::string &name) const;
 
   /// Returns the names of the files in a subfolder that end in `ending`, in alphabetical order, at most kMostFiles.
   std::vector<std::string> filesIn(const std::string &name, std::string_view ending) const;
   static constexpr size_t kMostFiles = 64;
 
-  /// Opens a file of the folder or of a subfolder, and remembers it for the content hash. Errors: those of
+  /// Opens a file of the folder or of a subfolder, and remembers it for the content hash. Errors: all errors of
   /// MappedFile, E0286 for a link that leaves the folder, E0289 above `limit` bytes.
   Result<std::shared_ptr<const MappedFile>> open(const std::string &name,
                                                  uint64_t limit = UINT64_MAX);
@@ -37,7 +37,7 @@ public:
   /// Returns a text file's bytes, or "" if there is no such file. Errors: E0209: the bytes are not UTF-8.
   Result<std::string> text(const std::string &name, uint64_t limit);
 
-  /// The bytes of all files opened so far, in the order of opening.
+  /// Returns the bytes of all files opened so far, in the order of opening.
   std::vector<std::span<const std::byte>> opened() const;
 
 private:

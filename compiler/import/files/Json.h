@@ -30,7 +30,7 @@ Error jsonError(simdjson::error_code code, const std::string &path, size_t bytes
 /// "a string", "an object", … for messages.
 const char *jsonTypeName(simdjson::dom::element element);
 
-/// The error for a member `name` in `path` that has the wrong type (E0277).
+/// Returns the error for a member `name` in `path` that has the wrong type (E0277).
 Error jsonWrongType(const std::string &path, std::string_view name, const char *expected,
                     simdjson::dom::element found);
 

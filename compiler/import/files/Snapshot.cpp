@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace ingot::import {
 
-/// Whether the path is a folder itself, rather than a link to one.
+/// Returns whether the path is a folder itself, rather than a link to one.
 static bool isFolder(const fs::path &path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() == fs::file_type::directory;
@@ -30,7 +30,7 @@ static Error missing(const std::string &folder, std::string why) {
                      " (a complete download writes refs/main)"));
 }
 
-/// Whether `name` is the plain name of a folder, not a path.
+/// Returns whether `name` is the plain name of a folder, not a path.
 static bool isRevision(const std::string &name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos && isPlainName(name);

@@ -13,11 +13,11 @@
 
 namespace ingot::import {
 
-/// Whether `folder` is a repository of the cache rather than a checkpoint's own folder.
+/// Returns whether `folder` is a repository of the cache rather than a checkpoint's own folder.
 bool isRepositoryOfSnapshots(const std::string &folder);
 
 /// Returns the folder of the revision that refs/main names or, without that file, the folder of the only revision.
-/// Errors: E0844 (no such folder, several, or a reference that is not a plain name), those of Folder::open.
+/// Errors: E0844 (no such folder, several, or a reference that is not a plain name), and all errors of Folder::open.
 Result<std::string> snapshotOf(const std::string &folder);
 
 /// Returns the NAME of .../models--ORG--NAME/snapshots/<revision>, or "" for other folders. `folder` must be a real

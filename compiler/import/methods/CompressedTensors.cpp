@@ -162,7 +162,8 @@ Result<GroupedInts> readPacked(RawTensors &parts, const std::string &name, Schem
   return ints;
 }
 
-/// Whether the codes of a matrix are bytes. The scales alone do not show this, since they may belong to an fp8 matrix.
+/// Returns whether the codes of a matrix are bytes. The scales alone do not show this, since they may belong to an fp8
+/// matrix.
 bool hasBytes(const RawTensors &parts, const std::string &name) {
   const Part *stored = parts.find(name + ".weight");
   return stored && stored->dtype == "I8" && stored->shape.size() == 2;

@@ -61,8 +61,8 @@ Result<Formats> readGroup(const QuantConfig &group) {
                                           : WeightFormat::Fp8Block128};
 }
 
-/// Whether a group of compressed-tensors is fp8. CompressedTensors.cpp reads all other groups, including MXFP8 (floats
-/// in groups).
+/// Returns whether a group of compressed-tensors is fp8. CompressedTensors.cpp reads all other groups, including MXFP8
+/// (floats in groups).
 bool isFloat8(const QuantConfig &group) {
   const std::string *type = group.text("weights.type"), *strategy = group.text("weights.strategy");
   const MetaValue *bits = group.find("weights.num_bits");
@@ -135,8 +135,8 @@ std::vector<int64_t> scalesOf(WeightFormat format, const std::vector<int64_t> &w
   return shape;
 }
 
-/// Whether the scales have the wanted shape. Writers may append extents of 1, and Model Optimizer adds an extent of 1
-/// after each extent of the block grid.
+/// Returns whether the scales have the wanted shape. Writers may append extents of 1, and Model Optimizer adds an
+/// extent of 1 after each extent of the block grid.
 bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, WeightFormat format) {
   if (format == WeightFormat::Fp8Block128 && found.size() == wanted.size() + 2)
     wanted.insert(wanted.end() - 1, 1);
@@ -144,11 +144,11 @@ bool fits(const std::vector<int64_t> &found, std::vector<int64_t> wanted, Weight
   return found == wanted;
 }
 
-/// The limits of scales. Kernels multiply scales by 2^8, and sums by scales, so the limits are far from those of f32.
-/// They are also far from the scales of any model.
+/// The limits of scales. Kernels multiply scales by 2^8, and sums by scales, so the limits are far from the limits of
+/// f32. No model has scales near these limits.
 constexpr float kLeastScale = 0x1p-100f, kLargestScale = 0x1p+100f;
 
-/// Whether all codes under scale `i` of `scales` are zero, of either sign.
+/// Returns whether all codes under scale `i` of `scales` are zero, of either sign.
 bool areZeroUnder(const Tensor &tensor, size_t i, size_t scales) {
   const int64_t k = tensor.shape.back(), n = tensor.shape[tensor.shape.size() - 2],
                 rows = tensor.elements() / k;
@@ -239,7 +239,7 @@ private:
     return read(tensor, *scales);
   }
 
-  /// Returns the format whose scales have this shape.
+  /// Returns the format in which scales have this shape.
   std::optional<WeightFormat> formatOf(const Tensor &tensor, const Part &scales) const {
     for (WeightFormat format : formats)
       if (fits(scales.shape, scalesOf(format, tensor.shape), format))
@@ -270,7 +270,7 @@ private:
       const auto at = static_cast<int64_t>(i);
       float scale = scales.dtype == "U8" ? f32FromE8M0(scales.byte(at)) : scales.number(at);
       if (scale >= 0 && scale < kLeastScale && areZeroUnder(tensor, i, count))
-        scale = 1; // a product of 0 is 0, whatever the scale is
+        scale = 1; // 0 times any scale is 0
       if (!(scale >= kLeastScale && scale <= kLargestScale))
         return refuse(cause::fp8ScaleValue,
                       line("the scales ", inQuotes(scales.name), " contain an invalid scale"),

@@ -10,8 +10,8 @@
 // In a symmetric file, the zero points show the version: all of them are 2^(b - 1), so v1 stores one less. The version
 // in `checkpoint_format` is often wrong in such files and is used only for other files.
 //
-// In v1 a stored zero point whose bits are all 1 is ambiguous: some kernels add one in b bits and get 0, and others get
-// 2^b. A symmetric checkpoint never contains such a zero point.
+// In v1 a stored zero point with all bits 1 is ambiguous: some kernels add one in b bits and get 0, and others get 2^b.
+// A symmetric checkpoint never contains such a zero point.
 //
 // AutoRound, Intel's neural-compressor and others write the same tensors under names of their own.
 //===----------------------------------------------------------------------===//
@@ -62,7 +62,7 @@ struct Settings {
   std::optional<bool> symmetric; ///< empty: not specified
 };
 
-/// A matrix whose zero points cannot be decoded until the version is known.
+/// A matrix with zero points that cannot be decoded until the version is known.
 struct Matrix {
   GroupedInts ints;
   Part zeros;
@@ -137,8 +137,8 @@ struct Place {
   int64_t row = 0, group = 0;
 };
 
-/// Returns the version in which all zero points of a matrix are the middle of its codes. Returns nothing if there is no
-/// such version, and `odd` is then the first place whose zero point differs.
+/// Returns the version in which all zero points of a matrix are the middle of its codes. If there is no such version,
+/// returns nothing and sets `odd` to the first place at which the zero point differs.
 std::optional<Version> versionIfSymmetric(const Matrix &matrix, Place &odd) {
   const int middle = 1 << (matrix.ints.bits - 1), first = matrix.storedZero(0, 0);
   odd = {};

@@ -8,9 +8,9 @@
 //   nvfp4   X.weight  U32 [N, K / 8], X.scales U8 [N, K / 16]: E4M3
 //
 // w = scales * q + biases. The `quantization` object of config.json has the settings (bits, group_size, mode) for all
-// matrices, and for individual ones by name. Names and other tensors are those of mlx-lm's model. For Qwen3-Next and
-// similar models, mlx-lm adds 1 to norm weights and transposes convolutions, and their families must handle this.
-// (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm: utils.py.)
+// matrices, and for individual matrices by name. Tensors have the names and values that mlx-lm's model has. For
+// Qwen3-Next and similar models, mlx-lm adds 1 to norm weights and transposes convolutions, and the families of these
+// models must handle this. (mlx: mlx/backend/common/quantized.cpp, docs of mlx.core.quantize; mlx-lm: utils.py.)
 //===----------------------------------------------------------------------===//
 #include "compiler/import/error/ImportErrors.h"
 #include "compiler/import/methods/Quantized.h"

@@ -38,7 +38,7 @@ protected:
   }
 };
 
-/// Adds a matrix or a stack of matrices. `blocks` has half as many bytes as `shape` has elements, `scales` one byte
+/// Adds a matrix or a stack of matrices. `blocks` has half as many bytes as `shape` has elements. `scales` has one byte
 /// per 32 elements.
 Result<void> addBlocks(RawTensors &parts, std::string name, std::vector<int64_t> shape,
                        const Part &blocks, const Part &scales) {

@@ -47,10 +47,10 @@ public:
   Result<void> ownSettings(const std::string &object, const std::vector<std::string> &modules,
                            std::string_view whatToDo) const;
 
-  /// The prefixes of the members of an object ("config_groups"): "config_groups.group_0." and so on.
+  /// Returns the prefixes of the members of an object ("config_groups"): "config_groups.group_0." and so on.
   std::vector<std::string> members(const std::string &object) const;
 
-  /// The error for a key whose value is not supported (E0473).
+  /// Returns the error for a key that has an unsupported value (E0473).
   Error unsupported(const std::string &key, const std::string &found,
                     const std::string &supported) const;
 

@@ -36,7 +36,7 @@ constexpr QuantMethod kMethods[] = {
     {"", readMlx, "MLX: 2 to 6 and 8 bits, mxfp4, mxfp8, nvfp4", "the same numbers; mxfp8 in bf16"},
 };
 
-/// Aliases of methods whose tensors are stored in the same way. Names are in lower case, with '-' instead of '_'.
+/// Aliases of methods that store tensors in the same way. Names are in lower case, with '-' instead of '_'.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"gptqmodel", "gptq"},
     {"gptq-v2", "gptq"},

@@ -32,11 +32,11 @@ struct QuantMethod {
   std::string_view reads, becomes; ///< for documentation (docs/models.md)
 };
 
-/// All supported methods.
+/// Returns all supported methods.
 std::span<const QuantMethod> quantMethods();
 
-/// Reads quantize_config.json or hf_quant_config.json if config.json has no quantisation settings. Errors:
-/// those of readConfig.
+/// Reads quantize_config.json or hf_quant_config.json if config.json has no quantisation settings. Errors: all errors
+/// of readConfig.
 Result<void> readQuantizeConfig(Folder &folder, CheckpointBuilder &builder);
 
 /// Assembles tensors from the parts of quantised weights. Refuses the remaining raw tensors (E0218), except masks. Call
@@ -53,7 +53,7 @@ Result<void> readCompressedTensors(CheckpointBuilder &builder, const QuantConfig
 Result<void> readMxfp4(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readBitsAndBytes(CheckpointBuilder &builder, const QuantConfig &config);
 Result<void> readModelOpt(CheckpointBuilder &builder, const QuantConfig &config);
-/// MLX, whose configuration is called `quantization` and names no method.
+/// Reads MLX. Its configuration is called `quantization` and names no method.
 Result<void> readMlx(CheckpointBuilder &builder, const QuantConfig &config);
 
 /// Returns a view with the scope of Model Optimizer's keys.
@@ -71,9 +71,9 @@ Result<void> addMxfp4(RawTensors &parts, const std::string &name, const CodesAnd
 /// (Nvfp4.h). Errors: E0477.
 Result<void> addNvfp4(RawTensors &parts, const std::string &name, const CodesAndScales &stored,
                       float factor);
-/// Whether NAME.weight and NAME.weight_scale form an MXFP8 matrix. This follows from the configuration (`given`) or
-/// from the shape of scales that are stored as bytes. The types alone do not show it, since a matrix of E4M3 codes with
-/// power-of-two scales may also be fp8 (Float8.h).
+/// Returns whether NAME.weight and NAME.weight_scale form an MXFP8 matrix. This follows from the configuration
+/// (`given`) or from the shape of scales that are stored as bytes. The types alone do not show it, since a matrix of
+/// E4M3 codes with power-of-two scales may also be fp8 (Float8.h).
 bool isMxfp8(const RawTensors &parts, const std::string &name, bool given);
 /// Adds a matrix of MXFP8, NAME.weight, as bf16 (Mxfp8.cpp). Errors: E0477.
 Result<void> addMxfp8(RawTensors &parts, const std::string &name, const CodesAndScales &stored);

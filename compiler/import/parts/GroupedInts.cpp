@@ -51,7 +51,7 @@ struct Survey {
   }
 };
 
-/// Formats in order of preference: those with the largest groups first.
+/// Formats in order of preference: formats with larger groups come first.
 constexpr WeightFormat kFormats[] = {
     WeightFormat::Int4G128,  WeightFormat::Int4G64,   WeightFormat::Int4G32,
     WeightFormat::Int4BG128, WeightFormat::Int4BG32,  WeightFormat::Int4ZG128,
@@ -82,8 +82,8 @@ int bitsOf(int codeBits) { return codeBits > 4 ? 8 : 4; }
 /// end inside a block, so it counts as 128.
 int64_t groupOf(const GroupedInts &ints) { return ints.group >= ints.columns ? 128 : ints.group; }
 
-/// Whether the matrix must be stored as floats, because no integer format fits. Either its columns cannot be sorted by
-/// group, or its minimums require f32.
+/// Returns whether the matrix must be stored as floats, because no integer format fits. Either its columns cannot be
+/// sorted by group, or its minimums require f32.
 bool becomesFloats(const GroupedInts &ints, const Survey &survey) {
   return survey.unsorted || (ints.minimum && survey.scale() == Scale::F32);
 }

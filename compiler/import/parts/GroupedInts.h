@@ -15,10 +15,10 @@
 //   groups       128 values, or 64 or 32: scales are repeated if a checkpoint's groups are larger
 //
 // If the columns of a group are not adjacent (act-order: columns were quantised by importance), columns are sorted by
-// group. A companion vector, NAME.columns, gives the column of x that each of them multiplies (lm.permute). Such an
-// order exists only if all groups have the same number of columns. Other matrices become floats: f16 if scales are f16,
-// bf16 if they are bf16, else f32. Each product is rounded once, and the libraries' own kernels multiply the same
-// numbers. The compiler reports this.
+// group. A companion vector, NAME.columns, gives for each sorted column the column of x that it multiplies
+// (lm.permute). Such an order exists only if all groups have the same number of columns. Other matrices become floats:
+// f16 if scales are f16, bf16 if they are bf16, else f32. Each value (code times scale) is rounded once. The libraries'
+// own kernels multiply the same values. The compiler reports such a conversion.
 //
 // Blocks are made when rows are read (BlockMaker), never all at once. Scales and zero points are read beforehand,
 // because the format depends on them.
@@ -52,13 +52,13 @@ struct GroupedInts {
 };
 
 /// Reads the group of each column from a tensor (g_idx). Returns an empty list if the columns of each group are
-/// adjacent. Errors: E0477: group numbers out of range.
+/// adjacent. Errors: E0477: group indices are out of range.
 Result<std::vector<int32_t>> readOrder(const Part &part, int64_t group, int64_t groups);
 
 /// Returns "X.columns" for "X.weight". Such a tensor need not exist.
 std::string columnsOfWeight(std::string_view weight);
 
-/// Replaces parts with the assembled tensors. Tensors of experts, whose names differ only in the number after
+/// Replaces parts with the assembled tensors. Tensors of experts, which have names that differ only in the number after
 /// "experts.", get one common format, so that one reference can concatenate them. Errors: E0477: a group size that no
 /// format has.
 Result<void> addGroupedInts(CheckpointBuilder &builder, RawTensors &parts,

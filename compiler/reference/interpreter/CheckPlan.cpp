@@ -31,7 +31,7 @@ struct Slice {
   uint64_t seed;
   std::vector<Step> steps;
   std::map<std::string, int64_t>
-      states; ///< numbers of the model's states, by symbol; empty: numbered as in the plan
+      states; ///< the index of each state of the model, by symbol; empty: as in the plan
 };
 
 plan::ProgramOp programOf(ModuleOp module) { return *module.getOps<plan::ProgramOp>().begin(); }
@@ -89,7 +89,7 @@ static Result<std::unique_ptr<PlanInterpreter>> interpreterFor(ModuleOp plan,
   return interpreter;
 }
 
-/// The logits of each step, in order.
+/// Returns the logits of each step, in order.
 static Result<std::vector<Matrix>> logitsOf(PlanInterpreter &interpreter, const Slice &slice) {
   std::vector<Matrix> all;
   for (const Step &step : slice.steps) {
@@ -154,7 +154,7 @@ static Difference differenceOf(const std::vector<Matrix> &a, const std::vector<M
 // Specialisations and counts
 //===----------------------------------------------------------------------===//
 
-/// Runs each step in its mode in `modes` and checks the ids against the logits.
+/// Runs each step in its mode in `modes` and checks the tokens against the logits.
 static Result<void> checkModes(ModuleOp plan, WeightProvider &weights, const Slice &slice,
                                const std::vector<Matrix> &logits, std::vector<Mode> modes,
                                const CheckOptions &options) {
@@ -221,7 +221,7 @@ std::vector<int64_t> interpreter::countsOfCases(plan::ProgramOp program) {
   return {counts.begin(), counts.end()};
 }
 
-/// The launches of a step with these counts of tokens and rows, in all modes.
+/// Returns the launches of a step with these counts of tokens and rows, in all modes.
 static std::vector<Operation *> launchesAt(plan::ProgramOp program, int64_t tokens, int64_t rows) {
   std::vector<Operation *> launches;
   for (plan::SectionOp section : program.getBody().getOps<plan::SectionOp>())
@@ -339,8 +339,8 @@ static std::optional<size_t> firstStranger(ArrayAttr own, ArrayAttr known, Array
   return std::nullopt;
 }
 
-/// Checks the steps outside the slice, whose launches are not run here. Each must use the weights and states
-/// of its layer at the positions where the step of the same section in the slice uses them.
+/// Checks the steps outside the slice. Their launches do not run. Each step must use the weights and states of its own
+/// layer in the same operand positions as the step of the same section inside the slice.
 static Result<void> checkSteps(ModuleOp model, ModuleOp plan) {
   lm::LayersOp op = layersOf(model);
   llvm::DenseMap<Attribute, plan::StepOp> inSlice;
@@ -399,7 +399,7 @@ static bool haveOneShape(const Rows &rows, const Matrix &value) {
   return int64_t(rows.size()) == value.rows && int64_t(rows.front().size()) == value.columns;
 }
 
-/// Whether the rows equal the rows of a value of the model, up to rounding.
+/// Returns whether the rows equal the rows of a value of the model, up to rounding.
 static bool areRowsOf(const Rows &rows, const Matrix &value) {
   if (!haveOneShape(rows, value))
     return false;
@@ -434,7 +434,7 @@ static std::string firstWrongLaunch(ModuleOp model, ModuleOp plan, WeightProvide
   return "";
 }
 
-/// Whether the model routes tokens to experts: if two experts score almost equally, an arbitrarily small
+/// Returns whether the model routes tokens to experts: if two experts score almost equally, an arbitrarily small
 /// difference can then change the result a lot.
 static bool hasChoices(ModuleOp plan) {
   return llvm::any_of(plan.getOps<FunctionOpInterface>(), [](FunctionOpInterface fn) {

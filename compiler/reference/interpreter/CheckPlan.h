@@ -5,7 +5,7 @@
 //
 //   lm        and the plan without rounding   within kLargestWiringError, so launches are connected correctly
 //   the plan  and the one before planning     bit for bit, with rounding
-//   cases     greedy, drawn                   the ids follow from the logits of mode logits, bit for bit
+//   cases     greedy, drawn                   the tokens follow from the logits of mode logits, bit for bit
 //   counts    few units, many                 the logits of a row are the same, bit for bit (GPUs)
 //   steps     of layers outside the slice     use the model's weights and slots as the layer in the slice does
 //
@@ -31,9 +31,9 @@ std::vector<int64_t> countsOfCases(plan::ProgramOp program);
 
 struct CheckOptions {
   uint64_t seed = 1;
-  Effects effects;        ///< effects of kernels; empty: those that their ops declare
+  Effects effects;        ///< effects of kernels; empty: the effects that the kernels' ops declare
   bool keepsRows = false; ///< InterpreterOptions::keepsRows
-  /// Whether a later pass will add the launches that find ids. Until then, steps run only in mode logits.
+  /// Whether a later pass will add the launches that find tokens. Until then, steps run only in mode logits.
   bool idsToCome = false;
 };
 
@@ -44,8 +44,8 @@ struct PlanEvidence {
   std::vector<std::string> modes;
 };
 
-/// Runs the plan in all modes and for all counts of tokens. Errors: those of the plan interpreter; E0885 if a mode or a
-/// count gives different ids or logits.
+/// Runs the plan in all modes and for all counts of tokens. Errors: all errors of the plan interpreter; E0885 if a mode
+/// or a count gives different tokens or logits.
 Result<void> checkCases(mlir::ModuleOp plan, WeightProvider &weights, PlanEvidence &evidence,
                         const CheckOptions &options = {});
 
@@ -58,7 +58,7 @@ Result<void> checkLowering(mlir::ModuleOp model, mlir::ModuleOp plan, WeightProv
 Result<void> checkPlanning(mlir::ModuleOp before, mlir::ModuleOp after, WeightProvider &weights,
                            const CheckOptions &options = {});
 
-/// Whether the error reports an unknown op, in which case nothing was checked.
+/// Returns whether the error reports an unknown op, in which case nothing was checked.
 inline bool isNotInterpreted(const Error &error) { return error.code == errors::kNotInterpreted; }
 
 /// Registers the pass `check-plan` of ingot-opt: all of these checks for a module with one program. `against`

@@ -26,7 +26,7 @@ static void put(Launch &launch, Value routes, int64_t at, const std::vector<T> &
                 list.data(), 4 * list.size());
 }
 
-/// The experts and weights of all pairs.
+/// Returns the experts and weights of all pairs.
 static Routes pairsOf(Launch &launch, Value operand) {
   auto type = cast<kernel::RoutesType>(operand.getType());
   const RoutesLayout layout{launch.units(/*perRow=*/false) * type.getUsed()};

@@ -1,8 +1,8 @@
 //===- IdsLaunch.cpp - Ids of logits rows -----------------------------------===//
 //
-// Keys have the same bytes as in compiled code. Only the kernels that share the sums define their contents, so the
-// interpreter stores its own contents: a hash of the logits. With it, the interpreter checks that sums are 0 before and
-// after, that logits are weighed before ids are drawn, and that both launches use the same logits.
+// Keys have the same bytes as in compiled code. The contents of the sums that draw_weigh passes to draw_ids are private
+// to the two kernels, so the interpreter stores a hash of the logits instead. With this hash, the interpreter checks
+// that sums are 0 before and after, that draw_weigh runs before draw_ids, and that both launches use the same logits.
 //===----------------------------------------------------------------------===//
 #include "compiler/reference/interpreter/Launch.h"
 #include "dialects/kernel/ops/Ids.h"

@@ -48,7 +48,7 @@ struct InterpreterState {
   std::unique_ptr<PoolMemory> pools;
   std::map<std::string, mlir::Operation *> weights; ///< weights of the plan, as detached lm.weight
                                                     ///< ops
-  /// The exact numbers of rows that are not f32, by the address of the row. It is used only without rounding.
+  /// The unrounded values of rows that are not f32, by the address of the row. It is used only without rounding.
   std::map<const std::byte *, std::vector<float>> exact;
   std::vector<Written> trace;
 };
@@ -66,10 +66,11 @@ public:
   int64_t units(bool perRow) const {
     return int64_t(perRow ? batch.logitsRows.size() : batch.positions.size());
   }
-  /// The numbers of a row of activations.
+  /// Returns the values of a row of activations.
   std::vector<float> read(mlir::Value operand, int64_t row, Items items);
   void write(mlir::Value operand, int64_t row, std::span<const float> values, Items items);
-  /// Returns the bytes of a row that does not hold numbers, and records that the launch reads or writes them.
+  /// Returns the bytes of a row that does not hold numeric values, and records that the launch reads or writes the
+  /// bytes.
   std::byte *bytes(mlir::Value operand, int64_t row, Items items, bool reads, bool writes);
   /// Returns the bytes from `at` on in a buffer that holds routes, and records that the launch reads or writes them.
   std::byte *part(mlir::Value routes, int64_t at, int64_t bytes, bool reads, bool writes);
@@ -81,7 +82,7 @@ public:
   lm::WeightOp weight(mlir::Value operand) const;
   Result<std::vector<float>> vector(mlir::Value operand) const;
   Result<Matrix> multiply(const Matrix &x, mlir::Value weight, int64_t matrix = 0) const;
-  /// The number of the passed state.
+  /// Returns the number of the passed state.
   int64_t state(mlir::Value operand, bool reads, bool writes);
   /// Passes values of an op to other ops of the kernel, one row per unit. The first value of a row belongs to panel
   /// `firstPanel` of the launch.
@@ -149,7 +150,7 @@ Result<void> run(Launch &launch, kernel::DrawIdsOp op);
 /// Rotates the heads of a row by a row of the table: cosines, then sines.
 void rotate(std::span<float> row, int64_t headDim, std::span<const float> table,
             lm::RopeStyle style);
-/// Raises the key of a row to that of the largest of these logits.
+/// Raises the key of a row to the key of the largest of these logits.
 void raiseKey(std::byte *key, std::span<const float> logits);
 
 } // namespace ingot::reference::interpreter

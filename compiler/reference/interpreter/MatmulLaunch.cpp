@@ -31,14 +31,14 @@ public:
   Result<void> run();
 
 private:
-  /// The work items that read all of x: every item, or the only item of the launch.
+  /// Returns the work items that read all of x: every item, or the only item of the launch.
   Items all() const { return launch.isAlone() ? Items::one(0) : Items::every(); }
 
   Matrix rowsOfX();
   void holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit);
   Result<Matrix> multiply(const Matrix &x, Value weight);
   int64_t expertOf(int64_t unit) { return op.getRoutes() ? routes.expertOf(unit) : 0; }
-  /// The work items of a row's panels. Rows of an expert belong to the panels of the expert's matrix.
+  /// Returns the work items of a row's panels. Rows of an expert belong to the panels of the expert's matrix.
   Items panelsOf(Value rows, int64_t unit) {
     return launch.panelsOf(rows, firstPanel + expertOf(unit) * panels(0));
   }
@@ -56,7 +56,7 @@ private:
 
 } // namespace
 
-/// Checks that the numbers of an fp8 row are within a sixteenth of the values that they represent.
+/// Checks that the values of an fp8 row differ from the values before rounding by at most a sixteenth.
 void MatmulRun::holdFp8(const std::vector<float> &x, const std::vector<float> &fp8, int64_t unit) {
   for (size_t i = 0; i < x.size(); ++i)
     if (std::abs(x[i] - fp8[i]) > 0.0626f * std::abs(x[i]) + 1e-3f)

@@ -66,7 +66,7 @@ const PanelWeights::Base &PanelWeights::baseOf(llvm::StringRef name, lm::WeightT
   if (own)
     return *own;
   own = std::make_unique<Base>();
-  if (type.isVector()) { // the numbers are so large that attention prefers some positions to
+  if (type.isVector()) { // the values are so large that attention prefers some positions to
                          // others even in narrow models
     own->numbers = Matrix(1, type.rows());
     for (size_t i = 0; i < own->numbers.values.size(); ++i)

@@ -1,8 +1,8 @@
 //===- PanelWeights.h - Weights for the plan interpreter and compiled code ----------===//
 //
-// Compiled code reads packed panels, and the plan interpreter reads the numbers that they represent. Panel p of a
-// weight is the generated panel p % kBasePanels. This makes weights of any size cheap: there are few distinct numbers,
-// and the same pages of memory are mapped repeatedly. Tiles for GPUs hold the same numbers.
+// Compiled code reads packed panels, and the plan interpreter reads the values that they represent. Panel p of a weight
+// is the generated panel p % kBasePanels. This makes weights of any size cheap: there are few distinct panels, and the
+// same pages of memory are mapped repeatedly. Tiles for GPUs hold the same values.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -21,7 +21,7 @@ public:
   Result<Matrix> multiply(lm::WeightOp weight, const Matrix &x, int64_t matrix = 0) override;
 
   /// Returns the weight in its type's layout, as an engine stores it (runtime/formats/PanelLayout.h, FragmentLayout.h).
-  /// It is valid for the lifetime of this object. `values` are its explicit numbers, if it has any. Returns null if the
+  /// It is valid for the lifetime of this object. `values` are its explicit values, if it has any. Returns null if the
   /// system provides no memory.
   const void *packed(llvm::StringRef name, lm::WeightType type, llvm::ArrayRef<float> values);
 

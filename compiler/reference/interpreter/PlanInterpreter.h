@@ -49,10 +49,10 @@ struct InterpreterOptions {
   /// If false, rows and pools hold f32 values, whatever their encoding. The result then shows only whether launches are
   /// connected correctly.
   bool rounds = true;
-  /// Layers whose steps run, by number; empty: all.
+  /// Indices of the layers that run; empty: all.
   std::vector<int64_t> layers;
-  /// Numbers of states, by symbol, if they differ from the order in the plan. A generated past depends on these
-  /// numbers.
+  /// The index of each state, by symbol, if it differs from the state's index in the plan. A generated past depends on
+  /// these indices.
   std::map<std::string, int64_t> states;
   bool keepsRows = false; ///< whether the trace keeps the rows that launches write, except tables
   Effects effects;        ///< empty: the effects that the kernels' ops declare
@@ -62,7 +62,7 @@ struct InterpreterOptions {
 /// The output of one launch, for comparison with the same launch of another program.
 struct Written {
   std::string launch; ///< "@norm_0 of layer 3"
-  uint64_t numbers;   ///< a hash of the numbers, in the order of writing
+  uint64_t numbers;   ///< a hash of the written values, in the order of writing
   std::map<int64_t, std::vector<std::vector<float>>> rows =
       {}; ///< by operand, if `keepsRows` is set
 };
@@ -86,14 +86,14 @@ public:
   /// Runs the entry point "generate" in one of its modes. If the step has fewer than `asIf` tokens or logits rows,
   /// specialisations are chosen as for `asIf` of them. The CUDA graph of a larger step would run the step in this way.
   virtual Result<StepResult> step(const Step &step, plan::Mode mode, int64_t asIf = 1) = 0;
-  /// Number of launches so far.
+  /// Returns the number of launches so far.
   virtual int64_t launches() const = 0;
-  /// The launches of all steps so far.
+  /// Returns the launches of all steps so far.
   virtual const std::vector<Written> &trace() const = 0;
 };
 
-/// Returns the id that the plan interpreter draws from a row of logits. No sampler draws the same ids, but the id
-/// depends only on the logits and the position.
+/// Returns the token that the plan interpreter samples from a row of logits. It depends only on the logits and the
+/// position, but need not be the token that the runtime's sampler would choose.
 int32_t drawnId(std::span<const float> logits, int64_t position);
 
 } // namespace ingot::reference::interpreter

@@ -1,7 +1,7 @@
 //===- PoolMemory.h - States of sequences in the plan interpreter -----------===//
 //
-// This class implements the states of the plan interpreter. The pool of a state is a KvState, whose numbers are rounded
-// to the pool's format when they are written. Accesses to positions are recorded like accesses to bytes of an arena
+// This class implements the states of the plan interpreter. The pool of a state is a KvState. Its values are rounded to
+// the pool's format when they are written. Accesses to positions are recorded like accesses to bytes of an arena
 // (Memory.h). It is an error if two accesses conflict and may run concurrently, because there is no barrier between
 // their launches. It is also an error to read a position that was never written.
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@ namespace ingot::reference::interpreter {
 Result<std::vector<std::vector<float>>>
 evaluate(mlir::Region &region, std::vector<std::vector<float>> arguments, int64_t n);
 
-/// The error for an op that the plan interpreter does not know: "not interpreted: kernel.scan".
+/// Returns the error for an op that the plan interpreter does not know: "not interpreted: kernel.scan".
 Error notInterpreted(mlir::Operation *op);
 
 } // namespace ingot::reference::interpreter

@@ -78,7 +78,7 @@ static void decodeQ8(const std::byte *row, std::span<float> values, bool twice) 
   }
 }
 
-/// The position of the code of value k in an fp8 row.
+/// Returns the position of the code of value k in an fp8 row.
 static int64_t fp8Place(int64_t k) { return k / kStepK * kStepK + fp8Slot(k % kStepK); }
 static int64_t fp8ScaleAt(int64_t n, int64_t k) {
   return roundUp(n, kFp8GroupK) + 4 * (k / kFp8GroupK);

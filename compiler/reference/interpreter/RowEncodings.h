@@ -12,12 +12,12 @@
 
 namespace ingot::reference::interpreter {
 
-/// Whether rows of that kind hold numbers that regions and products can read.
+/// Returns whether regions and matrix products can read values from rows of that kind.
 bool holdsNumbers(kernel::RowKind kind);
 
-/// Writes the row's `type.rowBytes()` bytes; `values` are its n numbers.
+/// Writes the row's `type.rowBytes()` bytes; `values` are its n values.
 void encodeRow(kernel::ActivationType type, std::span<const float> values, std::byte *row);
-/// Reads the n numbers of a row.
+/// Reads the n values of a row.
 void decodeRow(kernel::ActivationType type, const std::byte *row, std::span<float> values);
 
 /// Returns the key of a logit (RowKind::Key). Larger logits have larger keys. Among equal logits, the lowest index has

@@ -20,7 +20,7 @@ template <typename T> T readFrom(const void *from) {
   return value;
 }
 
-/// The formula of E4M3 (NumericFormat.h).
+/// Computes the formula of E4M3 (NumericFormat.h).
 inline float e4m3Value(int q) {
   const int exponent = q >> 3 & 15, mantissa = q & 7;
   const float size =
@@ -34,7 +34,7 @@ public:
       : layout(layout), format(numericFormat(layout.format)),
         bytes(static_cast<const char *>(bytes)) {}
 
-  /// The unsigned code of w[row][k], its number, and its scale.
+  /// Returns the unsigned code of w[row][k], its number, and its scale.
   int code(int64_t row, int64_t k) const { return codeOf(layout, format, row, k, bytes); }
   int number(int64_t row, int64_t k) const { return format.numberOf(code(row, k)); }
   float d(int64_t row, int64_t k) const {
@@ -63,7 +63,7 @@ public:
   }
   int t(int64_t row, int64_t k) const { return uint8_t(bytes[places(row, k).t]); }
 
-  /// The weight as f32.
+  /// Returns the weight as f32.
   float value(int64_t row, int64_t k) const {
     if (format.isFloat())
       return floatAt(bytes + numberPlace(layout, format, row, k));

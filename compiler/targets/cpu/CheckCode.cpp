@@ -23,8 +23,8 @@ constexpr CodeBound kBounds[] = {
 /// With an int8 cache, the attention weights of positions are bytes, and 2^x is a cubic polynomial. Some weights
 /// therefore round the other way, which is an error of 1/255 of the block's largest weight (AttentionInt8.h).
 constexpr double kInt8Attention = 0.002;
-/// The order of summation in the mean of a normalised head changes scores, which are large for such heads, even
-/// if the cache does not round.
+/// The bound for attention with normalised heads, whether or not the cache rounds. The order of summation in the mean
+/// changes the scores, which are large for normalised heads.
 constexpr double kNormedScores = 2e-5;
 /// Attention iterates over positions in blocks of 128.
 constexpr int64_t kLongestPrompt = 140;
@@ -32,8 +32,8 @@ constexpr int64_t kLongestPrompt = 140;
 /// before each part. Read as floats, such bytes are NaN.
 constexpr int64_t kParts = 3;
 constexpr int kLeftByOthers = 0xff;
-/// The additional bound if f32 rows are rounded to bf16 for vdpbf16ps. Rounding changes each value by up to 2^-9 of it,
-/// and the product of two projections by more.
+/// The additional bound if f32 rows are rounded to bf16 for vdpbf16ps. Rounding changes each value by a relative error
+/// of up to 2^-9, and the product of two projections by more.
 constexpr double kBf16 = 0x1p-6;
 
 class CodeOnCpu : public CodeUnderCheck {

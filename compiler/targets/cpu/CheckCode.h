@@ -17,7 +17,7 @@ struct CodeOfLevel {
 };
 
 /// Runs the code of levels that this CPU supports against one run of the plan interpreter, and returns the
-/// result of each. Errors: those of DifferentialCheck.h, E0447.
+/// result of each. Errors: all errors of DifferentialCheck.h; E0447.
 Result<std::vector<CodeAgreement>>
 checkCode(mlir::ModuleOp plan, llvm::ArrayRef<CodeOfLevel> levels, double slack = kCodeSlack);
 

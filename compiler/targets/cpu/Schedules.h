@@ -15,7 +15,7 @@
 
 namespace ingot::compiler {
 
-/// The kernels of a program as they are compiled for one level: copies whose matmuls have a schedule attribute.
+/// The kernels of a program as they are compiled for one level: copies in which matmuls have a schedule attribute.
 class ScheduledKernels {
 public:
   ScheduledKernels(llvm::ArrayRef<kernel::FuncOp> kernels, const codegen::cpu::Isa &isa);

@@ -31,9 +31,9 @@ constexpr int64_t kLongestPrompt = 270;
 /// The additional bound for a projection that computes the norm of its rows itself. A few values are then rounded the
 /// other way.
 constexpr double kOwnRows = 2e-4;
-/// The additional bounds for products of E4M3 rows. The numbers of such rows have errors of up to a sixteenth, which
-/// partly cancel in a sum. A gate times the value that it gates has the errors of both, and few of the products are
-/// large.
+/// The additional bounds for projections with E4M3 rows. The values of these rows have relative errors of up to a
+/// sixteenth, which partly cancel in a sum. A gate times the value that it gates has the errors of both factors. A sum
+/// of such products has few large terms, so errors cancel less.
 constexpr double kFp8Rows = 0.06, kFp8Pairs = 0.15;
 
 class CodeOnEmulator : public CodeUnderCheck {

@@ -23,7 +23,7 @@ struct CodeOfArchitecture {
   std::function<std::string(kernel::FuncOp)> textOf;
 };
 
-/// Runs the code against one run of the plan interpreter. Errors: those of DifferentialCheck.h, E0723 (no
+/// Runs the code against one run of the plan interpreter. Errors: all errors of DifferentialCheck.h, E0723 (no
 /// emulator), E0717.
 Result<CodeAgreement> checkOnEmulator(mlir::ModuleOp plan, const CodeOfArchitecture &code,
                                       int threads, double slack = kCodeSlack);

@@ -175,8 +175,7 @@ public:
   bool emits(Emit stage) const override { return stage == Emit::Cuda || stage == Emit::Asm; }
   const std::string &kv(const CompileOptions &options) const override { return options.gpuKv; }
   void choosePasses(const CompileOptions &options, PipelineOptions &passes) const override {
-    // fp8 products round activations, so they are used only with wgmma, and not if all steps must give the
-    // same bits.
+    // fp8 MMAs round activations, so they are used only with wgmma, and not if all steps must give the same bits.
     passes.fp8Rows = llvm::any_of(options.gpuTargets, [&](const std::string &target) {
       return usesWgmma(target, options.batchInvariant);
     });

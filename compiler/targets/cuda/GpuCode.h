@@ -18,7 +18,7 @@ class FuncOp;
 
 namespace ingot::compiler {
 
-/// Whether code for that target has wgmma variants, whose bits may differ from those of mma.sync.
+/// Returns whether code for that target has wgmma variants, which may give other bits than mma.sync.
 bool usesWgmma(llvm::StringRef target, bool batchInvariant);
 
 struct GpuCodeOptions {
