@@ -76,7 +76,7 @@ TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend) {
 
 TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *,
                                                       TRITONBACKEND_BackendAttribute *attributes) {
-  // If config.pbtxt has no instance group, there is one instance, even if the server sees GPUs.
+  // If config.pbtxt has no instance group, there is one instance, also if the server sees GPUs.
   return TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
       attributes, TRITONSERVER_INSTANCEGROUPKIND_CPU, 1, nullptr, 0);
 }

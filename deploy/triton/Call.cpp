@@ -23,7 +23,7 @@ struct Option {
 
 namespace {
 
-/// Reads TensorRT-LLM's lists of words. The first row has the concatenated ids of all words. The
+/// Reads TensorRT-LLM's lists of words. The first row has the concatenated token ids of all words. The
 /// second row has the end of each word, padded with -1.
 Outcome readWords(const Value &value, std::vector<std::vector<int32_t>> &words) {
   std::vector<int32_t> all;
@@ -106,7 +106,7 @@ Outcome setEnd(Call &call, const Value &value) {
   int32_t id = -1;
   if (Outcome failed = value.int32(id, -1))
     return failed;
-  if (id >= 0) // -1: the engine's own stop ids
+  if (id >= 0) // -1: the engine's own stop tokens
     call.stopIds.push_back(id);
   return {};
 }
@@ -449,7 +449,7 @@ Outcome Call::finish(ingot_executor *executor) {
     if (Outcome failed = echoPrompt(executor))
       return failed;
   if (hasIds) {
-    static constexpr int32_t kNone = 0; // a non-null pointer even without ids
+    static constexpr int32_t kNone = 0; // a non-null pointer even without token ids
     request.prompt_ids = ids.empty() ? &kNone : ids.data();
     request.prompt_id_count = ids.size();
   } else if (hasPrompt) {

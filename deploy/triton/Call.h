@@ -1,7 +1,7 @@
 //===- Call.h - Converts Triton requests to libingot requests ----------------===//
 //
-// Inputs have the names that clients of TensorRT-LLM's backends use. `sampling_parameters` and the
-// names inside it are those of vLLM's backend. Each name has one line in the table in Call.cpp.
+// Inputs have the names that clients of TensorRT-LLM's backends use. `sampling_parameters` and the names inside it are
+// the same as in vLLM's backend. Each name has one line in the table in Call.cpp.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,7 +33,7 @@ struct Call {
   /// enqueued.
   Outcome finish(ingot_executor *executor);
 
-  /// With `echo`, and after finish(): the prompt as text and as ids.
+  /// With `echo`, and after finish(): the prompt as text and as token ids.
   std::string echoedText;
   std::vector<int32_t> echoedIds;
 

@@ -1,8 +1,8 @@
 //===- Model.h - A model that Triton has loaded ------------------------------===//
 //
-// A model has one executor, whose steps all requests share. Instances share it too, since further
-// executors would add nothing. Two instances accept requests on two threads of Triton, but there is
-// still one KV cache and one set of engine threads.
+// A model has one executor, and all requests share its steps. All instances of the model use this executor, since a
+// second one would add nothing. Two instances accept requests on two threads of Triton, but there is still one KV cache
+// and one set of engine threads.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -1,7 +1,7 @@
 //===- Outputs.h - Answers as tensors ----------------------------------------===//
 //
 // If a request streams, each part of an answer is one response. Otherwise all answers of a request
-// form one response, in which each answer is a row. Names and shapes are those of TensorRT-LLM.
+// form one response, in which each answer is a row. Names and shapes are the same as in TensorRT-LLM.
 //===----------------------------------------------------------------------===//
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace ingot::triton {
 
 struct Settings {
-  /// Reads the settings of a model whose version is in `folder`.
+  /// Reads the settings of a model. `folder` is the folder of the model's version.
   static Outcome read(std::string_view json, const std::string &folder, Settings &into);
 
   /// Returns the configuration for ingot_executor_open. It points into this object.

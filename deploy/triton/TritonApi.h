@@ -1,13 +1,12 @@
 //===- TritonApi.h - The part of Triton's C interfaces in use ----------------===//
 //
 // No package provides the headers of Triton Inference Server. This file therefore declares, from
-// the documentation of TRITONBACKEND 1.19 and TRITONSERVER 1.34, the functions that the backend
-// calls and those that the server calls in it. tests/deploy/triton/check_header.py checks each
-// signature and value against the real headers. Everything used here exists since TRITONBACKEND
-// 1.16.
+// the documentation of TRITONBACKEND 1.19 and TRITONSERVER 1.34, the functions of the server that the backend calls,
+// and the functions of the backend that the server calls. tests/deploy/triton/check_header.py checks each signature and
+// value against the real headers. Everything used here exists since TRITONBACKEND 1.16.
 //
 // Functions that return a TRITONSERVER_Error return nullptr on success; otherwise the caller
-// deletes the error. The server defines all functions except those in the last block.
+// deletes the error. The server defines all functions except the functions in the last block.
 //===----------------------------------------------------------------------===//
 #pragma once
 

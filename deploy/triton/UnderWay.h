@@ -1,7 +1,7 @@
 //===- UnderWay.h - A model's requests that are not answered yet -------------===//
 //
-// UnderWay owns answers while libingot works on them. Its lock prevents the watcher thread from
-// querying a request whose last response is being sent.
+// UnderWay owns answers while libingot works on them. Its lock prevents the watcher thread from querying a request
+// while the last response of the request is being sent.
 //===----------------------------------------------------------------------===//
 #pragma once
 
