@@ -12,7 +12,7 @@ def Kernel_RowQ8x2 : I32EnumAttrCase<"Q8x2", 2, "q8x2">; // two q8 rows, the sec
 // The input of GPU projections, padded with zeros to a multiple of 64.
 def Kernel_RowBF16 : I32EnumAttrCase<"BF16", 3, "bf16">;
 def Kernel_RowKey : I32EnumAttrCase<"Key", 4, "key">; // GPUs: a maximum and its index in a u64 (sample.cuh)
-// E4M3 codes in the order in which GPU matrix products read k. An f32 scale for each 128 values follows the codes.
+// E4M3 codes in the order in which fp8 MMAs read k. An f32 scale for each 128 values follows the codes.
 def Kernel_RowFP8 : I32EnumAttrCase<"FP8", 5, "fp8">;
 def Kernel_RowI32 : I32EnumAttrCase<"I32", 6, "i32">; // ids
 def Kernel_RowBytes : I32EnumAttrCase<"Bytes", 7, "bytes">; // only the kernels that share it interpret it

@@ -10,19 +10,19 @@ namespace ingot::kernel {
 /// Channels of a work item of kernel.causal_conv; device/causal_conv.cuh has the same constant.
 constexpr int64_t kConvChannels = 128;
 
-/// How many work items a launch has: base * factor (runtime/abi/KernelAbi.h).
+/// The number of work items of a launch: base * factor (runtime/abi/KernelAbi.h).
 struct WorkItems {
   enum Base { Constant, Tokens, Rows, Tiles, Spans } base;
   int64_t factor;
   bool cyclic; ///< items have unequal costs, so each of n threads takes every n-th item
 };
 
-/// How a kernel uses the argument for an operand.
+/// Describes how a kernel uses the argument for an operand.
 struct OperandEffect {
   bool reads = false, writes = false;
 };
 
-/// How a target runs a kernel, or why it cannot. Passes query it before they keep a kernel, and generators
+/// Describes how a target runs a kernel, or why it cannot. Passes query it before they keep a kernel, and generators
 /// start from it.
 struct KernelShape {
   std::string

@@ -27,11 +27,11 @@
 #include "dialects/lm/LmTypes.h.inc"
 
 namespace ingot::lm {
-/// Number of key heads in a paged state of keys and values.
+/// Returns the number of key heads in a paged state of keys and values.
 inline int64_t kvHeadsOf(mlir::Value state) {
   return mlir::cast<StateType>(state.getType()).paged().getStreams().front().getRows();
 }
-/// The width n of activations `tensor<?xnxf32>`.
+/// Returns the width n of activations `tensor<?xnxf32>`.
 inline int64_t widthOf(mlir::Value rows) {
   return mlir::cast<mlir::RankedTensorType>(rows.getType()).getShape().back();
 }
@@ -40,14 +40,15 @@ inline mlir::RankedTensorType rowsType(mlir::MLIRContext *context, int64_t n) {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic, n},
                                      mlir::Float32Type::get(context));
 }
-/// The rows that a weight's `source` refers to, part by part. A source that is just a name means a whole tensor.
+/// Returns the rows that a weight's `source` refers to, part by part. A source that is just a name means a whole
+/// tensor.
 std::vector<TensorRows> rowsOf(mlir::Attribute source);
-/// The `source` of a weight made of these parts.
+/// Returns the `source` of a weight made of these parts.
 mlir::Attribute sourceOf(mlir::MLIRContext *context, llvm::ArrayRef<TensorRows> parts);
-/// The argument of the layer kind from which a state value derives. Ops take a state and return its successor,
+/// Returns the argument of the layer kind from which a state value derives. Ops take a state and return its successor,
 /// so the chain of these ops leads to the argument.
 mlir::BlockArgument stateArgumentOf(mlir::Value state);
-/// Whether the op is any kind of norm of whole rows (not of heads): one operand of rows, then vectors.
+/// Returns whether the op is any kind of norm of whole rows (not of heads): one operand of rows, then vectors.
 bool isRowNorm(mlir::Operation *op);
 /// Argument attribute of a layer kind that names the role of a weight ("attn_q").
 constexpr llvm::StringLiteral kRoleAttr = "lm.role";

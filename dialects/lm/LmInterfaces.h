@@ -16,7 +16,7 @@ struct RowOfOp {
   llvm::SmallVector<llvm::MutableArrayRef<float>> results;
 };
 
-/// The name of the attribute that holds the code of a region's own kernel for that target
+/// Returns the name of the attribute that holds the code of a region's own kernel for that target
 /// (compiler/extend/KernelFile.h).
 inline std::string kernelAttrOf(llvm::StringRef target) { return ("lm.kernel." + target).str(); }
 

@@ -109,7 +109,7 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The type of the same weight in that layout.
+    /// Returns the type of the same weight in that layout.
     ::ingot::lm::WeightType in(::ingot::lm::WeightLayout layout) const {
       return get(getContext(), getShape(), getFormat(), layout);
     }
@@ -118,7 +118,7 @@ def Lm_WeightType : TypeDef<Lm_Dialect, "Weight"> {
     bool isStack() const { return getShape().size() == 3; }
     /// A vector or a stack of vectors. No pass rounds these.
     bool isVectors() const { return isVector() || (isStack() && columns() == 1); }
-    /// The number of matrices, and of the rows and columns of each.
+    /// Returns the number of matrices, and of the rows and columns of each.
     int64_t matrices() const { return isStack() ? getShape().front() : 1; }
     int64_t rows() const { return getShape()[isStack() ? 1 : 0]; }
     int64_t columns() const { return getShape().back(); }
@@ -143,7 +143,7 @@ class Lm_LayoutAttr<string name, string mnemonic_> : AttrDef<Lm_Dialect, name> {
 def Lm_PagedAttr : Lm_LayoutAttr<"Paged", "paged"> {
   let summary = "a state that keeps vectors of every position: `#lm.paged<[k: 8x128, v: 8x128]>`";
   let description = [{
-    `--kv` sets the numeric format of all paged states that have none of their own (lm.state, lm-lower-to-plan).
+    `--kv` sets the numeric format of all paged states that have none of their own (lm.state, lm-select-kernels).
   }];
 }
 def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
@@ -153,9 +153,9 @@ def Lm_FixedAttr : Lm_LayoutAttr<"Fixed", "fixed"> {
     row by row (runtime/formats/FixedState.h).
   }];
   let extraClassDeclaration = [{
-    /// The bytes of one snapshot of the state.
+    /// Returns the size in bytes of one snapshot of the state.
     int64_t slotBytes() const;
-    /// The byte offset of a stream in a snapshot.
+    /// Returns the byte offset of a stream in a snapshot.
     int64_t offsetOf(size_t stream) const;
   }];
 }
@@ -167,7 +167,7 @@ def Lm_StateType : TypeDef<Lm_Dialect, "State"> {
   let parameters = (ins "::mlir::Attribute":$layout);
   let assemblyFormat = "`<` $layout `>`";
   let extraClassDeclaration = [{
-    /// The paged or fixed layout; null if the state is of the other kind.
+    /// Returns the paged or fixed layout; null if the state is of the other kind.
     ::ingot::lm::PagedAttr paged() const { return ::llvm::dyn_cast<::ingot::lm::PagedAttr>(getLayout()); }
     ::ingot::lm::FixedAttr fixed() const { return ::llvm::dyn_cast<::ingot::lm::FixedAttr>(getLayout()); }
   }];

@@ -18,7 +18,7 @@ def Kernel_CausalConvOp : Kernel_LaunchOp<"causal_conv", ["workItems", "operatio
                           type($weight) `,` type($state) `outs` `(` $output `:` type($output) `)` attr-dict }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The number of earlier rows that the result of a token depends on.
+    /// Returns the number of earlier rows that the result of a token depends on.
     int64_t historyRows() { return getState().getType().getLayout().getStreams().front().getRows(); }
   }];
 }

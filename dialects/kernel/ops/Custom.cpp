@@ -9,7 +9,7 @@ using lm::WeightType;
 #define GET_OP_CLASSES
 #include "dialects/kernel/ops/Custom.cpp.inc"
 
-/// Whether memory of the kernel type `memory` holds values of the lm type `value`.
+/// Returns whether memory of the kernel type `memory` holds values of the lm type `value`.
 static bool isHeldBy(Type value, Type memory) {
   if (auto rows = dyn_cast<ActivationType>(memory))
     return rows.getKind() == RowKind::F32 && value == lm::rowsType(value.getContext(), rows.getN());

@@ -27,7 +27,7 @@ def Kernel_CustomOp : Kernel_LaunchOp<"custom", ["workItems", "operationsPerUnit
                           `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword $meaning }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The operand for each argument of the region; null for a batch.
+    /// Returns the operand for each argument of the region; null for a batch.
     ::llvm::SmallVector<::mlir::Value> memoryOfArguments();
   }];
 }

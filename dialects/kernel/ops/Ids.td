@@ -1,4 +1,4 @@
-//===- Ids.td - Ids of logits rows, on GPUs -------------------------------===//
+//===- Ids.td - Token ids from rows of logits, on GPUs --------------------===//
 // The device code is in device/sample.cuh and device/draw.cuh.
 //===----------------------------------------------------------------------===//
 #ifndef INGOT_DIALECTS_KERNEL_OPS_IDS_TD

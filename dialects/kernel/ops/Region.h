@@ -17,7 +17,7 @@ namespace ingot::kernel {
 /// row_stat.
 mlir::LogicalResult verifyRegion(mlir::Operation *op, mlir::Region &region, size_t arguments,
                                  size_t yields);
-/// Whether the type is f32 rows or a vector of n values, from which a region reads one element.
+/// Returns whether the type is f32 rows or a vector of n values, from which a region reads one element.
 bool isInputOf(int64_t n, mlir::Type type);
 
 } // namespace ingot::kernel

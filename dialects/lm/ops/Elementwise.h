@@ -8,7 +8,7 @@
 
 namespace ingot::lm {
 
-/// Whether each value of the op's result depends only on the values at the same position.
+/// Returns whether each value of the op's result depends only on the values at the same position.
 bool isElementwise(mlir::Operation *op);
 
 } // namespace ingot::lm

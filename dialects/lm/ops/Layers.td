@@ -51,12 +51,12 @@ def Lm_LayerKindOp : Lm_FunctionLike<"layer_kind"> {
     state and the states after this step.
   }];
   let extraClassDeclaration = functionDeclaration # [{
-    /// The number of states. They begin at argument 1 and are followed by the batch.
+    /// Returns the number of states. They begin at argument 1 and are followed by the batch.
     unsigned stateCount();
-    /// The index of its first weight argument.
+    /// Returns the index of its first weight argument.
     unsigned firstWeight() { return stateCount() + 2; }
     ::llvm::ArrayRef<::mlir::Type> stateTypes() { return getArgumentTypes().slice(1, stateCount()); }
-    /// The numeric format of a state; null if `--kv` determines it.
+    /// Returns the numeric format of a state; null if `--kv` determines it.
     ::mlir::StringAttr elementOf(unsigned state);
     void setElement(unsigned state, ::mlir::StringAttr element);
     ::llvm::ArrayRef<::mlir::Type> weightTypes() { return getArgumentTypes().drop_front(firstWeight()); }

@@ -20,8 +20,9 @@ struct WeightRows {
   std::optional<Factors> columnFactors = {}, rowFactors = {};
 };
 
-/// The rows of other weights that make up a weight that a pattern created; for any other weight, its own rows.
-/// Dummy weights are generated from the symbol, so a derived weight gets the numbers of the weights that it names.
+/// If a pattern created the weight from other weights, returns the rows of these weights that make it up. For any other
+/// weight, returns its own rows. Dummy weights are generated from the symbol, so a derived weight gets the values of
+/// the weights that it is made of.
 std::vector<WeightRows> originsOf(WeightOp weight);
 void setOrigins(WeightOp weight, llvm::ArrayRef<WeightRows> origins);
 

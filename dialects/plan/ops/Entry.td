@@ -11,7 +11,7 @@ def Plan_EntryOp : Plan_Op<"entry", [Symbol, HasParent<"ProgramOp">, NoTerminato
   let assemblyFormat = "$sym_name `modes` $modes attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The result with that role; null if there is none.
+    /// Returns the result with that role; null if there is none.
     OutputOp outputOf(OutputRole role);
     bool hasMode(Mode mode);
     void addMode(Mode mode);

@@ -23,7 +23,7 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, NoTerminator, Sing
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::StringRef":$family, "int64_t":$vocab,
                                  "int64_t":$hidden, "int64_t":$maxPositions)>];
   let extraClassDeclaration = [{
-    /// The first entry point, "generate"; null if there is none.
+    /// Returns the first entry point, "generate"; null if there is none.
     EntryOp generateEntry();
   }];
 }
@@ -58,7 +58,7 @@ def Plan_StateOp : Plan_Op<"state", [Symbol, HasParent<"ProgramOp">]> {
   let assemblyFormat = "$sym_name `:` $layout (`of` $element^)? (`window` $window^)? `bytes` $bytes attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The type of the state as a kernel operand; null if `element` names no format.
+    /// Returns the type of the state as a kernel operand; null if `element` names no format.
     ::mlir::Type memoryType();
   }];
 }
