@@ -1,7 +1,7 @@
 //===- Constraints.cpp - Constraints on values, ops and attributes --------===//
 //
-// PDL evaluates constraints in an order of its own, so a constraint may see a value that another would have
-// ruled out: each accepts any input and fails if it does not apply.
+// PDL chooses the order in which it evaluates constraints, so a constraint may see a value that another one would
+// have ruled out. Each constraint therefore accepts any input, and fails if it does not apply.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Fused.h"
@@ -14,7 +14,7 @@ using patterns::constraint;
 using patterns::Native;
 using patterns::rewrite;
 
-/// For a value, or for the results of an op that may have several, such as lm.fused: there must be exactly
+/// Accepts a value, or the results of an op that may have several, such as lm.fused; of those there must be exactly
 /// one.
 static LogicalResult hasOneUse(PatternRewriter &, PDLResultList &, ArrayRef<PDLValue> asked) {
   if (!asked[0])
@@ -32,7 +32,7 @@ static LogicalResult isElementwiseOp(PatternRewriter &, Operation *op) {
 static LogicalResult sameBlock(PatternRewriter &, Operation *a, Operation *b) {
   return success(a->getBlock() == b->getBlock());
 }
-/// The driver has made a pattern for each order (Driver.cpp).
+/// Is never called: the driver removes the calls and makes a pattern for each order (addExchanged).
 static LogicalResult eitherOrder(PatternRewriter &, Operation *) { return success(); }
 static LogicalResult inRegion(PatternRewriter &, Operation *op) {
   return success(isa_and_present<FusedOp>(op->getParentOp()));

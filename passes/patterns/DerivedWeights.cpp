@@ -27,8 +27,7 @@ static WeightOp namedBy(Value weight) {
       SymbolTable::lookupSymbolIn(get->getParentOfType<ModelOp>(), get.getWeightAttr()));
 }
 
-/// Calls `change` with each layer's list of weights, for layers of the kind, and replaces the list by the
-/// result.
+/// Replaces the list of weights of each layer of the kind by the result of `change`, which receives the old list.
 static void changeLayers(LayerKindOp kind, llvm::function_ref<ArrayAttr(ArrayAttr)> change) {
   auto model = kind->getParentOfType<ModelOp>();
   model.walk([&](LayersOp layers) {

@@ -1,8 +1,8 @@
 //===- DerivedWeights.h - Weights that patterns derive from others ---------===//
 //
-// In a layer, a weight is an argument, and lm.layers lists the weights that each layer passes: a derived
-// weight adds an argument to the kind and a weight to each of its layers. In the entry, lm.get_weight names
-// one.
+// Weights are arguments of a layer kind, and lm.layers lists the weights that each layer passes for them. A derived
+// weight therefore adds an argument to the kind, and a weight to the list of each of its layers. In the entry point,
+// lm.get_weight names a weight.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -13,10 +13,9 @@
 
 namespace ingot::patterns {
 
-/// Whether the weight has a name in its function: an argument of a layer kind, or a result of lm.get_weight.
-/// No stack.
+/// Whether the value is an argument of a layer kind or a result of lm.get_weight, and not a stack of matrices.
 bool isNamed(mlir::Value weight);
-/// Whether both have names, in one layer or in the entry.
+/// Whether both are named, in one layer kind or in the entry point.
 bool areNamedTogether(mlir::Value a, mlir::Value b);
 
 /// The weights that a named value represents: one for each layer of the kind, or the single one of the entry.
@@ -28,9 +27,9 @@ std::string roleOf(mlir::Value weight);
 /// Makes the derived weight for one layer, or for the entry, from the weights that `from` represents there.
 using MakeWeight = llvm::function_ref<lm::WeightOp(llvm::ArrayRef<lm::WeightOp> from)>;
 
-/// A value for a weight derived from others, which must be named together. Returns the existing value if
-/// there already is one of that role (PDLL may call twice for one expression in the source), else adds a new
-/// one.
+/// Returns a value for the weight that `make` derives from `from`, whose weights must be named together. In a layer
+/// kind this is the argument of that role and type if there is one already (PDLL may call twice for one expression in
+/// the source), else a new argument. In the entry point it is always a new lm.get_weight.
 mlir::Value derive(mlir::PatternRewriter &rewriter, llvm::ArrayRef<mlir::Value> from,
                    llvm::StringRef role, lm::WeightType type, MakeWeight make);
 

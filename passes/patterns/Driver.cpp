@@ -16,7 +16,7 @@ static constexpr int kMostRounds = 10;
 /// undo each other would otherwise never end.
 static constexpr int64_t kMostRewrites = 10'000;
 
-// MLIR drops the name of a pattern but keeps a configuration for each, which holds the name.
+// MLIR drops the names of patterns but keeps a configuration for each, so the configuration holds the name.
 namespace ingot::patterns {
 struct PatternName : PDLPatternConfigBase<PatternName> {
   PatternName(std::string name, Run &run) : name(std::move(name)), run(run) {}
@@ -62,7 +62,7 @@ void Driver::applyTo(Operation *top, int64_t limit) {
     if (left == 0 || failed())
       return;
     const int64_t before = count;
-    // MLIR counts a rewrite that left the program as it was, so its result says nothing.
+    // MLIR also counts rewrites that changed nothing (Missed), so its result does not show whether the program changed.
     (void)applyPatternsGreedily(top, rules, configFor(this, left));
     if (count == before)
       return;
@@ -93,7 +93,7 @@ LogicalResult Driver::check(Operation *owner, StringRef file) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What happens to the program
+// Notifications about changes of the program
 //===----------------------------------------------------------------------===//
 
 /// Returns a description of an op, with the importer's name for it and its function: "lm.add 'ffn_residual'
@@ -123,7 +123,8 @@ void Driver::notifyPatternEnd(const Pattern &, LogicalResult result) {
   last = "the pattern " + run.pattern + " rewrote " + begun;
 }
 
-/// Derives from the operands' types which optional operands an op made by a pattern has.
+/// PDL does not set the operand segments of a new lm.linear. Derives from the types of its operands which of the
+/// optional operands it has.
 void Driver::notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) {
   auto linear = dyn_cast<lm::LinearOp>(op);
   if (!linear || linear.getProperties().operandSegmentSizes[0])

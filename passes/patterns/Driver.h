@@ -1,8 +1,8 @@
 //===- Driver.h - Applies the patterns of one file -------------------------===//
 //
 // The compiler's own patterns and those of users go through the same driver, so a file has the same effect in
-// a pass of ours as under --patterns. It is MLIR's greedy driver, which begins with the last op. Nothing is
-// folded (a folder may read an attribute that the pattern did not set on a new op) and no region is
+// a pass of the compiler as under --patterns. The driver uses MLIR's greedy driver, which begins with the last op.
+// Folding is off, because a folder may read an attribute that the pattern did not set on a new op. Regions are not
 // simplified.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,7 @@ namespace ingot::patterns {
 
 class Driver final : mlir::RewriterBase::Listener {
 public:
-  /// Copies the patterns of a module. Natives query `whom` and `compositions`, as in `Run`.
+  /// Copies the patterns of a module. The native functions query `whom` and `compositions` (see `Run`).
   explicit Driver(mlir::ModuleOp patterns, CompiledFor whom = {},
                   Compositions *compositions = nullptr);
   Driver(const Driver &) = delete; // the natives refer to `run`
@@ -26,13 +26,13 @@ public:
   /// has rewritten `limit` times (negative: no limit).
   void applyTo(mlir::Operation *top, int64_t limit = -1);
 
-  /// Offers each of these launches once. Launches that `compositions` adds are not offered: they do the same
-  /// work again, for other steps.
+  /// Tries the patterns once on each of these launches. Launches that `compositions` adds are not tried, because they
+  /// are copies of these for other steps.
   void offer(llvm::ArrayRef<mlir::Operation *> launches);
 
-  /// Emits an error for `owner` if a pattern of `file` rewrote what it must not, or if its patterns never end.
+  /// Emits an error for `owner` if a rewrite by a pattern of `file` was invalid, or if the patterns do not terminate.
   mlir::LogicalResult check(mlir::Operation *owner, llvm::StringRef file) const;
-  /// Whether a rewrite was wrong by itself: what it erased is used, or what it requested is impossible.
+  /// Whether a rewrite was invalid: it erased an op whose value is used, or it requested something impossible.
   bool failed() const { return !erased.empty() || !run.failure.empty(); }
 
   int64_t rewrites() const { return count; }
@@ -55,7 +55,7 @@ private:
   bool endless = false;
   llvm::StringSet<> byPattern, byFunction;
   std::string begun, function,
-      last;           ///< the rewrite in progress, its function; the last completed one
+      last; ///< the op of the rewrite in progress, its function; the last completed rewrite
   std::string erased; ///< the first op that was erased although it is used
 };
 

@@ -1,8 +1,8 @@
 //===- LaunchNatives.cpp - Functions on launches for patterns --------------===//
 //
-// Launches pass rows to each other through buffers, which PDL patterns cannot follow: these functions find
-// the consumers of a launch's rows. A launch is op<plan.launch>; each function accepts any op, and fails for
-// other ops.
+// Launches pass rows to each other through buffers, which PDL patterns cannot follow. These functions find the
+// consumers of a launch's rows. A launch is op<plan.launch>; each function accepts any op, but fails for ops other
+// than launches.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Rows.h"
 #include "dialects/plan/ops/Program.h"
@@ -36,7 +36,7 @@ static LogicalResult isAnchoredBy(PatternRewriter &, Operation *op, Attribute na
   return success(launch && launch.anchor()->getName().getStringRef() == textOf(name));
 }
 
-/// The arguments that the launch passes for rows that its kernel writes and does not read, with their types.
+/// The arguments that the launch passes for rows that its kernel writes, with their types.
 static SmallVector<std::pair<kernel::ActivationType, Attribute>>
 rowsProducedBy(plan::LaunchOp launch) {
   SmallVector<std::pair<kernel::ActivationType, Attribute>> made;

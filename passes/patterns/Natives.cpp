@@ -20,7 +20,7 @@ SmallVector<patterns::Native> patterns::natives() {
 }
 
 void patterns::registerNatives(PDLPatternModule &module, Run &run) {
-  llvm::StringSet<> added; // one function may accept several kinds of arguments
+  llvm::StringSet<> added; // a name has several entries if it accepts several kinds of arguments
   for (const Native &native : natives())
     if (added.insert(native.name()).second)
       native.addTo(module, native.name(), run);

@@ -6,7 +6,7 @@
 // against this list.
 //
 //   Constraints.cpp      constraints, and arithmetic on attributes
-//   RegionNatives.cpp    Fuse, Missed, and whether targets have a launch
+//   RegionNatives.cpp    Fuse, Missed, and constraints that query targets
 //   WeightNatives.cpp    weights made of rows of other weights
 //   ScaleNatives.cpp     weights multiplied by vectors
 //   LaunchNatives.cpp    launches that are merged into others
@@ -31,7 +31,7 @@ namespace ingot::patterns {
 
 /// The target settings of the compilation, as far as patterns query them.
 struct CompiledFor {
-  llvm::SmallVector<const Target *> targets; ///< empty: no target is asked
+  llvm::SmallVector<const Target *> targets; ///< empty: no target is queried
   bool exact = false;
   bool fp8Rows = false; ///< as in PipelineOptions
 };
@@ -43,9 +43,9 @@ public:
   /// Null if no device is chosen, or there are no launches yet.
   Compositions *compositions = nullptr;
 
-  std::string pattern;      ///< the one that rewrites
-  bool leftAsItWas = false; ///< its rewrite changed nothing (Missed, a Fuse that is impossible)
-  std::string failure;      ///< the first request of a rewrite that is impossible; it ends the run
+  std::string pattern;      ///< name of the pattern that is being applied
+  bool leftAsItWas = false; ///< its rewrite changed nothing (Missed, or a Fuse that is impossible)
+  std::string failure;      ///< the first impossible request of a rewrite, which ends the run
   std::string firstMissed;  ///< the first missed remark, "NAME: why"
 
   void fail(const std::string &why) {
@@ -106,11 +106,11 @@ llvm::SmallVector<Native> natives();
 /// The signature that a pdl.apply_native_constraint or _rewrite calls, in the format of `Native::signature`.
 std::string signatureOf(mlir::Operation *call);
 
-/// The functions refer to `run` as long as the patterns live.
+/// Registers all native functions. They refer to `run`, which must outlive the patterns.
 void registerNatives(mlir::PDLPatternModule &patterns, Run &run);
 
-/// Removes unused arguments of layer kinds, and weights that no layer passes and no op names: their rows were
-/// moved to others. Unused weights would otherwise still be packed.
+/// Removes unused arguments of layer kinds, and weights that no layer passes and no op names. Patterns leave such
+/// weights when they derive others from their rows; they would still be packed.
 void dropUnreadWeights(lm::ModelOp model);
 
 } // namespace ingot::patterns

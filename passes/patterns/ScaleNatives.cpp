@@ -1,14 +1,14 @@
 //===- ScaleNatives.cpp - Weights multiplied by vectors ---------------------===//
 //
-// A product of weights is a reference too: numbers are multiplied in f32 when the engine is packed. It is
-// therefore limited to floats, and its format is f32 until a pass chooses another; at the point `import` all
-// passes that choose formats run afterwards.
+// Like a range of rows (WeightNatives.cpp), a product of weights is only a reference: the numbers are multiplied in
+// f32 when the engine is packed. The weights must therefore be floats, and the format of the product is f32 until a
+// pass chooses another one. All passes that choose formats run after the point `import`.
 //
 //   ScaleColumns(%q, %g, 1.0)   lm.weight @blk.7.attn_q.columns_by.blk.7.attn_norm : !lm.weight<576x576, f32>
 //                                 {source = #lm.rows<"q.weight" columns by "input_layernorm.weight" plus 1.0>}
 //
 // A norm of whole rows without a bias is x * f(x) * (g + offset), so its consumers can absorb the last factor
-// into their own columns: FoldNorm leaves a norm whose weight is 1 everywhere.
+// into the columns of their weights. FoldNorm does this, and leaves a norm whose weight is 1 everywhere.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Linear.h"
 #include "dialects/lm/ops/Norm.h"
@@ -72,8 +72,8 @@ static LogicalResult canScaleRows(PatternRewriter &, Value weight, Value vector)
   return success(canScale(weight, vector, Axis::Rows));
 }
 
-/// Adds the factors to the parts of a source or of origins, whose rows are contiguous. `begins` returns the
-/// row of its own numbering with which a part begins, and `counts` its number of rows.
+/// Adds the factors to the parts of a source or of origins; the rows of each part are contiguous. `begins` returns the
+/// first row of a part, as numbered in the tensor or weight that it refers to, and `counts` the number of its rows.
 template <typename Rows, typename Begins, typename Counts>
 static void multiply(Rows &rows, Axis axis, StringRef vector, float offset, Begins begins,
                      Counts counts) {
@@ -127,7 +127,7 @@ static float numberOf(Attribute attr) {
   return 0;
 }
 
-// An impossible request ends the run: patterns check first.
+// An impossible request ends the run, so patterns have to check first (CanScaleColumns, CanScaleRows).
 
 static Value scaleColumns(Run &run, PatternRewriter &rewriter, Value weight, Value vector,
                           Attribute plus) {

@@ -1,7 +1,7 @@
 //===- WeightNatives.cpp - Weights made of rows of other weights ----------===//
 //
-// A weight is a reference, so a range of its rows, or rows of several weights stacked, is a reference too:
-// bytes are read from the checkpoint when the engine is packed, in any format.
+// A weight is a reference to rows of the checkpoint, whose bytes are read when the engine is packed. A range of its
+// rows, or a stack of rows of several weights, is therefore a reference as well, in any format.
 //
 //   Rows(%q, 0, 64)      lm.weight @blk.7.attn_q.rows_0_64 {source = #lm.rows<"q.weight" from 0 [64]>}
 //
@@ -21,7 +21,8 @@ using patterns::Run;
 // Ranges of row orders
 //===----------------------------------------------------------------------===//
 
-/// Rows from..from + count of an order, as orders: one, unless the range begins or ends within a loop.
+/// Appends `count` rows of an order, starting at `from`, to `out`. They are one order, or several if the range begins
+/// or ends within a loop.
 static void slice(RowOrder order, int64_t from, int64_t count, SmallVectorImpl<RowOrder> &out) {
   if (count == 0)
     return;
@@ -131,7 +132,7 @@ WeightOp weightOf(ArrayRef<Piece> pieces, WeightType type) {
   return made;
 }
 
-/// Stacks the rows.
+/// Returns a value for a weight that stacks these rows.
 Value deriveRows(PatternRewriter &rewriter, ArrayRef<Wanted> wanted) {
   auto first = cast<WeightType>(wanted.front().weight.getType());
   int64_t rows = 0;
@@ -168,7 +169,7 @@ static LogicalResult canConcatRows(PatternRewriter &, Value a, Value b) {
   return success(goTogether(a, b));
 }
 
-// An impossible request ends the run; until then the first weight is the result.
+// An impossible request ends the run. The function still has to return a value, which is the first weight.
 
 static Value rows(Run &run, PatternRewriter &rewriter, Value weight, Attribute first,
                   Attribute count) {

@@ -33,13 +33,13 @@ struct Traffic {
   }
 };
 
-/// A matrix whose layout is not yet chosen.
+/// Whether the type is that of a matrix whose layout is not yet chosen, so its number of bytes is not known.
 bool hasNoBytes(Type type) {
   auto weight = dyn_cast<lm::WeightType>(type);
   return weight && !weight.isVector() && weight.getLayout() == lm::WeightLayout::Open;
 }
 
-/// What one launch moves.
+/// The bytes that one launch of the kernel moves.
 Traffic trafficOf(kernel::FuncOp fn) {
   Traffic moved;
   kernel::LaunchInterface op = fn.launch();

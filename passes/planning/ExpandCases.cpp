@@ -6,10 +6,11 @@
 //   plan.when [tokens <= 8] {} else { rope }
 //   b
 //
-// A section becomes every list of launches that can occur, once. Cases are tried in order: those under a
-// condition come first and end with one that has no further condition, so a step that gets past them does not
-// satisfy the condition. The known properties of steps that run a list decide conditions within it, and give
-// the counts that a kernel can see (kernel.counts). Kernels that no list launches are removed.
+// A section becomes a list of cases, one for each list of launches that can occur. A step runs the first case whose
+// conditions hold. The cases under a condition come first, and the last of them has no further condition, so a step
+// that matches none of them does not satisfy the condition. The conditions that lead to a list give the mode and the
+// ranges of tokens and rows of the steps that run it. They decide further conditions within the list, and the ranges
+// give the counts with which a kernel is launched (kernel.counts). Kernels that no list launches are removed.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/plan/ops/Program.h"
@@ -31,16 +32,16 @@ using namespace ingot::plan;
 
 namespace {
 
-constexpr size_t kMostCases = 64; // per section: runtime/engine/VerifyProgram.cpp
+constexpr size_t kMostCases = 64; // of a section, as in runtime/engine/VerifyProgram.cpp
 
 /// The values that a count may have: `least` to `most`.
 struct Range {
   uint64_t least = 1, most = std::numeric_limits<uint64_t>::max();
 };
 
-/// What is known about the steps that reach a list of launches, and the conditions of the enclosing ops.
+/// The known properties of the steps that reach a list of launches, and the conditions of the enclosing ops.
 struct Known {
-  SmallVector<Condition> asked; ///< for each count, the smallest bound
+  SmallVector<Condition> asked; ///< conditions of the case; for each count, only the smallest bound
   SmallVector<uint64_t> notModes;
   Range tokens, rows, tileTokens;
 
@@ -175,7 +176,7 @@ private:
 struct ExpandCases : ingot::impl::ExpandCasesPassBase<ExpandCases> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::MapVector<Attribute, Range> met; // by kernel
+    llvm::MapVector<Attribute, Range> met; // for each kernel, the counts of its launches
     llvm::StringMap<kernel::FuncOp> kernels;
     for (auto fn : module.getOps<kernel::FuncOp>())
       kernels[fn.getSymName()] = fn;

@@ -2,11 +2,11 @@
 //
 //   offset
 //     ^   +-----------+
-//     |   |     h     |        A buffer is a rectangle in each case that uses it: launches
-//     |   +---+---+---+        it lives in across, bytes up. Sorted by bytes, each takes the
-//     |   | q |   |  d |       lowest offset where it meets no other rectangle in any case
-//     |   +---+---+----+       (first fit decreasing). Cases never run at the same time, so
-//     |   |  x (persistent) |  buffers of different ones may overlap freely.
+//     |   |     h     |        In each case that uses it, a buffer is a rectangle: its width is its
+//     |   +---+---+---+        lifetime in launches, its height its bytes. The largest is placed
+//     |   | q |   |  d |       first, and each at the lowest offset where it meets no other one in
+//     |   +---+---+----+       any case (first fit decreasing). Cases never run at the same time,
+//     |   |  x (persistent) |  so buffers of different cases may overlap freely.
 //     +------------------------> launch
 //
 // A value read in a case was written earlier in the case, or in all cases of an earlier section (then the
@@ -20,11 +20,11 @@
 
 #include "llvm/ADT/StringSet.h"
 
+#include <cassert>
+
 namespace ingot {
 #define GEN_PASS_DEF_PACKBUFFERSPASS
 #include "passes/Passes.h.inc"
-
-#include <cassert>
 } // namespace ingot
 
 using namespace mlir;

@@ -48,7 +48,7 @@ struct QuantizeWeights : ingot::impl::QuantizeWeightsPassBase<QuantizeWeights> {
   }
 
 private:
-  /// The format of that name, if weights can be quantised to it; else emits an error.
+  /// Returns the format with this name. Emits an error if weights cannot be quantised to it.
   std::optional<WeightFormat> target(StringRef name) {
     auto found = weightFormatNamed(std::string_view(name.data(), name.size()));
     if (found && (*found == WeightFormat::Int8 || *found == WeightFormat::Int4G32 ||

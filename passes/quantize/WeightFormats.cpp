@@ -23,8 +23,8 @@ static void retype(LayerKindOp kind, ArrayRef<Type> weights) {
   kind.setFunctionType(FunctionType::get(kind.getContext(), inputs, kind.getResultTypes()));
 }
 
-/// Points every layer at the kind that matches its weight types: the original for the first such tuple,
-/// copies for others.
+/// Gives each layer a kind that matches the types of its weights. The first combination of types keeps the original
+/// kind; each other combination gets a copy.
 static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<WeightType> &types) {
   SymbolTable symbols(model);
   using Tuple = SmallVector<Type>;
@@ -42,7 +42,7 @@ static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<Wei
       LayerKindOp kind = original;
       if (!known.empty()) {
         kind = original.clone();
-        symbols.insert(kind, std::next(original->getIterator())); // renames it
+        symbols.insert(kind, std::next(original->getIterator())); // gives the copy a unique name
       }
       known.emplace_back(tuple, kind);
       it = &known.back();
@@ -55,7 +55,7 @@ static void splitKinds(ModelOp model, LayersOp layers, const llvm::StringMap<Wei
   layers.setKindsAttr(ArrayAttr::get(model.getContext(), kinds));
 }
 
-/// Weights whose products decide which experts tokens go to.
+/// The weights of routers, whose products decide which experts process a token.
 static llvm::StringSet<> findRouters(ModelOp model) {
   llvm::DenseMap<Attribute, SmallVector<int64_t>> arguments; // by kind
   model.walk([&](RouteOp route) {

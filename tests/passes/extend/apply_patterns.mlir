@@ -1,5 +1,5 @@
-// The patterns that come with Ingot, from PDLL, and one of PDL IR: x + x becomes a scale, and a scale of a scale
-// becomes one, unless the inner one has another user.
+// The patterns that come with Ingot, from PDLL, and one of PDL IR. x + x becomes a scale, and a scale of a scale
+// becomes a single scale, unless the inner scale has another user.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/../../../passes/patterns/Scales.pdll}))' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/Inputs/twins.pdl.mlir}))' | FileCheck %s --check-prefix=PDL
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%S/Inputs/twins.pdl.mlir}))' --remarks-filter-passed=fusion --remark-policy=all 2>&1 | FileCheck %s --check-prefix=REMARK

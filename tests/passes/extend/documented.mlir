@@ -1,4 +1,4 @@
-// Each example of docs/patterns.md does what it says.
+// Each example of docs/patterns.md has the effect that the page describes.
 // DEFINE: %{names} =
 // DEFINE: %{example} = %python %S/Inputs/example.py %S/../../../docs/patterns.md %{names} > %t.pdll && ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%t.pdll}))'
 

@@ -3,7 +3,7 @@
 // DEFINE: %{devices} =
 // DEFINE: %{example} = %python %S/Inputs/example.py %S/../../../docs/patterns.md %{names} > %t.pdll && ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%t.pdll %{devices}}))' --remarks-filter=fusion --remark-policy=all
 
-// CPUs have a launch for a router with an op after it, GPUs do not: there the other pattern matches.
+// CPUs have a kernel for a router followed by an op. GPUs have none, so with them the other pattern matches.
 // REDEFINE: %{names} = RoutersAndProduct Routers
 // REDEFINE: %{devices} = devices=cpu
 // RUN: %{example} 2>%t.remarks | FileCheck %s --check-prefix=ALL
@@ -25,7 +25,7 @@
 // PART:      lm.mul
 // REASON: remark: [Missed] routers_product | Category:fusion | Function=routed | Op=lm.mul, Reason="no kernel of cuda: kernel.matmul expects f32 rows in memory, single weights and results in memory on GPUs"
 
-// Without the query, Fuse itself queries the target, and nothing is fused; an unknown device is an error.
+// Without TargetCanFuse, Fuse itself queries the target, and nothing is fused. An unknown device is an error.
 // RUN: %python %S/Inputs/example.py %S/../../../docs/patterns.md RoutersAndProduct Routers | sed '/TargetCanFuse/d' > %t.bold.pdll
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-apply-patterns{patterns=%t.bold.pdll devices=cuda}))' 2>&1 | FileCheck %s --check-prefix=BOLD
 // BOLD-NOT: lm.fused

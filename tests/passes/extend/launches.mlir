@@ -28,7 +28,7 @@
 // ONCE-NOT: plan.when
 // NOTHING: warning: nothing matches the patterns of
 
-// CPUs have no such kernels; without a device none are known; and a planned program has fixed buffer places.
+// CPUs have no such kernels, without a device none are known, and the buffers of a planned program have fixed places.
 // RUN: %{apply}='builtin.module(kernel-apply-patterns{patterns=%t.pdll device=cpu})' 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: [Missed] few_norms {{.*}}Reason="a consumer of its rows expects its activations to be in memory on CPUs"
 // CPU-NOT: plan.when

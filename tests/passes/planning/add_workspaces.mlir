@@ -23,7 +23,7 @@ kernel.func @small(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, 
   kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32}
   kernel.return
 }
-// A window of two runs is processed by one block.
+// One block processes a window of two runs, so this kernel needs no workspace.
 kernel.func @near(%q: !kernel.activation<64, f32>, %kv: !kernel.kv_pool<1, 64, bf16>, %y: !kernel.activation<64, bf16>) {
   kernel.attention %q, %kv : !kernel.activation<64, f32>, !kernel.kv_pool<1, 64, bf16> outs(%y : !kernel.activation<64, bf16>) {heads = 1 : i64, scale = 1.0 : f32, window = 512 : i64}
   kernel.return

@@ -1,4 +1,4 @@
-// b and c are both made from a: no barrier between them. d reads c; a section always ends with a barrier.
+// b and c are both made from a, so no barrier separates them. d reads c, so one does. A section ends with a barrier.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-elide-barriers))' | FileCheck %s
 
 // CHECK:      plan.launch @copy [#plan.buffer<@a>, #plan.buffer<@b>] no_barrier

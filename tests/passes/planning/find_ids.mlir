@@ -4,7 +4,7 @@
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan-find-ids,plan-expand-cases)' | ingot-opt | FileCheck %s
 
-// The head updates the keys of up to 32 rows: there argmax is left out, and the buffer of keys is the head's.
+// The head updates the keys of up to 32 rows, so argmax is left out of such steps. The buffer of keys is the head's.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-fold-argmax,plan-find-ids,plan-expand-cases)' | FileCheck %s --check-prefix=FOLDED
 // FOLDED:     kernel.func @argmax({{.*}} attributes {counts = #kernel.counts<33>}
 // FOLDED:     plan.buffer @greedy_keys

@@ -1,5 +1,5 @@
-// a is dead when c is written: they share memory. Launches without a barrier between them overlap in time, so the next
-// one must not overwrite what one reads last. Unused buffers are removed; each class has its own arena.
+// Launches without a barrier between them overlap in time, so a, b and c are live at once. e is written later and may
+// take the place of a. Unused buffers are removed, and each class has its own arena.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' | FileCheck %s
 
 // CHECK:      lower_bound = array<i64: 768, 256, 0>
@@ -67,8 +67,8 @@ plan.program @cases attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64
   }
 }
 
-// A buffer of several cases is live in each as long as that case needs it: h overlaps b in time only in the first, and
-// c in none. Another section must not read a buffer that only one of the cases writes.
+// A buffer of several cases is live in each as long as that case needs it. b is live in the first case alone, so it can
+// share memory with c. Another section must not read a buffer that only one of the cases writes.
 // RUN: sed 's/@b>, #plan.buffer<@h>/@b>, #plan.buffer<@b>/' %s | not ingot-opt --pass-pipeline='builtin.module(plan.program(plan-pack-buffers))' 2>&1 | FileCheck %s --check-prefix=UNWRITTEN
 // UNWRITTEN: 'plan.launch' op reads rows that neither this case nor every case of an earlier section has written
 // CHECK-LABEL: plan.program @several

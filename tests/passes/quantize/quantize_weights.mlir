@@ -1,5 +1,5 @@
-// Matrices inside layers get the requested format, those that the entry reads get int8; vectors and quantised weights
-// stay.
+// Matrices inside layers get the requested format, and those that the entry reads get int8. Vectors and quantised
+// weights keep their formats.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=int4_g64}))' | FileCheck %s
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{format=q2}))' 2>&1 | FileCheck %s --check-prefix=BAD
 

@@ -1,4 +1,4 @@
-// Rules of a recipe match weight names: layers of one kind that now differ get separate kinds.
+// Rules of a recipe match weight names. Layers of one kind whose weight formats then differ get separate kinds.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w0:int8,w*:int4_g32}))' | FileCheck %s
 
 // CHECK: lm.weight @w0 : !lm.weight<64x64, int8> {source = "w0", stored = #lm.format<bf16>}
