@@ -1,7 +1,8 @@
 //===- PassOptions.h - Options of passes whose values are enumerations ------===//
 //
-// Values are written as keywords, as in lm-lower-to-plan{device=cuda kv=bf16}; others are refused before the pass
-// runs. The keywords belong to the type, since MLIR's list options ignore keywords that belong to an option.
+// Values are written as keywords, as in lm-select-kernels{device=cuda kv=bf16}. Other words are refused before the pass
+// runs. The keywords are defined for the type (wordsOf), because MLIR's list options ignore keywords that are defined
+// for an option.
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -16,7 +17,7 @@ namespace ingot {
 /// Whether kernels may round activations (fast) or use f32 throughout (exact).
 enum class Precision : uint8_t { Fast, Exact };
 
-/// What passes and pipelines use if nothing is given.
+/// The values of options that are not given.
 inline constexpr auto kDefaultPrecision = Precision::Fast;
 inline constexpr auto kDefaultDevice = DeviceKind::Cpu;
 inline constexpr auto kDefaultKv = kCpuKv;

@@ -18,7 +18,7 @@ namespace ingot {
 /// Options of the main pipeline.
 struct PipelineOptions {
   Precision precision = kDefaultPrecision;
-  KvFormat kv = kDefaultKv;          ///< of states that have none of their own
+  KvFormat kv = kDefaultKv;          ///< format of the KV caches for which the model gives none
   std::string quantize;              ///< numeric format to which floating-point matrices are
                                      ///< quantised; empty: as stored
   std::vector<std::string> recipe;   ///< "GLOB:FORMAT" over weight symbols; takes precedence over
@@ -32,10 +32,10 @@ struct PipelineOptions {
       {}; ///< "FIRST-LAST:FORMAT": layers whose KV cache format differs from `kv`
 };
 
-/// Arguments of the passes that may be disabled. Fusion only saves launches and memory traffic.
+/// Arguments of the passes that may be disabled. These passes only save launches and memory traffic.
 llvm::ArrayRef<llvm::StringLiteral> optionalPasses();
 
-/// The pipeline in its phases. User passes run between phases.
+/// Add the passes of one phase each, in the order of the phases. User passes run between phases.
 void buildImportPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildFusionPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
 void buildLoweringPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);

@@ -2,9 +2,10 @@
 //
 // File organisation, in the order in which Pipelines.cpp runs the passes
 //   quantize/   numeric formats of weights
-//   (extend)    the user's patterns: compiler/extend, tests/passes/extend
+//   (extend)    the user's patterns (code: compiler/extend; tests: tests/passes/extend)
 //   fusion/     groups ops into launches (named patterns, then the grouper)
-//   lowering/   lm -> kernel + plan, and cases in which one kernel replaces several
+//   select/     lm -> kernels on values
+//   lowering/   values -> buffers, kernels -> functions, and cases in which one kernel replaces several
 //   planning/   cases, buffers, barriers, traffic
 //
 // One pass is one .cpp file and one test tests/passes/<folder>/<name>.mlir.
@@ -15,7 +16,7 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
-// Options of several passes: their types and defaults are in PassOptions.h
+// Options that several passes share; PassOptions.h defines their types and defaults
 //===----------------------------------------------------------------------===//
 
 def PrecisionOption : Option<"precision", "precision", "::ingot::Precision", "::ingot::kDefaultPrecision",
@@ -35,9 +36,10 @@ def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
   let description = [{
     Floating-point matrices that `lm.linear` reads get `format`. The embedding and the head (the weights that `lm.embed`
     and the linears of the entry point read) get int8, since they affect quality most and are read once per step.
-    `rules` take precedence: "GLOB:FORMAT" over weight symbols (`blk.*.ffn_down:int8`), for weights of any format; the
-    first match applies. Layers whose formats then differ get layer kinds of their own.
-    Numbers are rounded when the engine is packed; `stored` keeps the format of the checkpoint.
+    `rules` take precedence. A rule "GLOB:FORMAT" (`blk.*.ffn_down:int8`) applies to weights of any format whose symbol
+    matches the glob; the first rule that matches decides. Layers of one kind whose formats then differ get separate
+    layer kinds. The pass changes only types: numbers are rounded when the engine is packed. The attribute `stored`
+    keeps the format of the checkpoint.
   }];
   let options = [Option<"format", "format", "std::string", "\"\"",
                         "the format of floating-point matrices: int8, int4_g32, int4_g64, int4_g128 or fp8">,
@@ -47,7 +49,8 @@ def QuantizeWeightsPass : Pass<"lm-quantize-weights", "::ingot::lm::ModelOp"> {
 def RoundFloatsPass : Pass<"lm-round-floats", "::ingot::lm::ModelOp"> {
   let summary = "store floating-point matrices as bf16 (fast precision)";
   let description = [{
-    f32 and f16 matrices become bf16, the input format of vdpbf16ps. This halves the bytes of f32. Vectors stay f32.
+    f32 and f16 matrices become bf16, the input format of the CPU instruction vdpbf16ps. This halves the bytes of f32
+    matrices. Vectors stay f32.
   }];
 }
 
@@ -60,8 +63,9 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
   let description = [{
     `patterns` is a file of PDLL (`.pdll`, which the tool mlir-pdll translates) or of PDL IR (`.pdl.mlir`). Its
     patterns are applied until none matches. A remark reports how often they matched, or that they never did.
-    `rewrites=N` stops after the first N rewrites; the rewrite that E0428 names is the difference between N - 1 and N.
-    `devices` are the targets that Fuse and TargetCanFuse query; without any, no target is queried.
+    `rewrites=N` stops after the first N rewrites. E0428 names a rewrite by its number N: the results of `rewrites=N-1`
+    and `rewrites=N` differ in this rewrite alone. `devices` are the targets that Fuse and TargetCanFuse query; without
+    any, no target is queried.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
                  Option<"rewrites", "rewrites", "int64_t", "-1", "largest number of rewrites; negative: no limit">,
@@ -76,9 +80,10 @@ def ApplyPatternsPass : Pass<"lm-apply-patterns", "::ingot::lm::ModelOp"> {
 def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> {
   let summary = "apply the rewrite patterns of a file to kernels and launches (ingot compile --patterns pre-plan=FILE)";
   let description = [{
-    Applies patterns as lm-apply-patterns does, to each kernel.func until none matches, then to the launches of the
-    program, each of which is tried once. FuseIntoConsumers and FuseIntoProducer query the target `device` for kernels
-    that replace several others. Functions that create regions and weights apply to `lm` only and have no effect here.
+    Reads patterns as lm-apply-patterns does. The pass applies them to each kernel.func until none matches, and then
+    tries them once on each launch of the program. The functions FuseIntoConsumers and FuseIntoProducer query the target
+    `device` for kernels that replace several others. Functions that create regions and weights apply to `lm` only, so
+    they have no effect here.
   }];
   let options = [Option<"patterns", "patterns", "std::string", "\"\"", "a .pdll, .pdl.mlir or .mlir file">,
                  ListOption<"device", "device", "::ingot::DeviceKind",
@@ -93,7 +98,7 @@ def ApplyKernelPatternsPass : Pass<"kernel-apply-patterns", "::mlir::ModuleOp"> 
 def FuseGateUpPass : Pass<"lm-fuse-gate-up", "::ingot::lm::ModelOp"> {
   let summary = "fuse two projections of one input and activation(gate) * up";
   let description = [{
-    The two weights must have the same type; otherwise there is a missed remark. The patterns are in
+    The two weights must have the same type; otherwise the pass emits a missed remark. The patterns are in
     passes/patterns/GateUp.pdll.
   }];
   let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect"];
@@ -117,23 +122,25 @@ def FuseNormsPass : Pass<"lm-fuse-norms", "::ingot::lm::ModelOp"> {
 def GroupElementwisePass : Pass<"lm-group-elementwise", "::ingot::lm::ModelOp"> {
   let summary = "generic grouper: fuse a root and the elementwise ops up to its post-dominator";
   let description = [{
-    For every op that no named pattern fused, a group grows from this root along the immediate post-dominator
-    (Boost.Graph's Lengauer-Tarjan on the reversed data flow) while all ops on the way are elementwise on rows of the
-    root's width. A single op is not a group and stays unchanged.
+    A projection, norm or elementwise op that no named pattern has fused is the root of a group. The group grows from
+    the root to its immediate post-dominator, and on to that op's own (Boost.Graph's Lengauer-Tarjan on the reversed
+    data flow), while all ops on the way are elementwise on rows of the root's width. If the root is not a projection,
+    norms can join as well. A single op is not a group and stays unchanged.
   }];
 }
 
 //===----------------------------------------------------------------------===//
-// lowering/
+// select/
 //===----------------------------------------------------------------------===//
 
 def ChooseEncodingsPass : Pass<"lm-choose-encodings", "::ingot::lm::ModelOp"> {
   let summary = "choose the encodings of rows between launches, which projections read (lm.cast)";
   let description = [{
-    With `fast`, quantised weights are multiplied by rows of q8 (int8, one scale per 32 values; q8x2 in the entry point,
-    which has the head). On a device that reads bf16 rows, all weights are multiplied by those. A conversion is fused
-    into the launch that produces its value if that launch can write the encoding; otherwise it is a launch of its own.
-    With `exact`, all rows are f32.
+    With `fast`, quantised weights are multiplied by q8 rows: int8 values with one scale per 32. The entry point, which
+    contains the head, uses q8x2 (two planes) instead. On a device whose projections read bf16 rows, all weights are
+    multiplied by bf16 rows, except floating-point routers, which read f32. A conversion is fused into the launch that
+    produces its value if that launch can write the encoding; otherwise it is a launch of its own. With `exact`, all
+    rows are f32.
   }];
   let options = [PrecisionOption, DeviceOption,
                  Option<"fp8Rows", "fp8-rows", "bool", "false",
@@ -142,15 +149,16 @@ def ChooseEncodingsPass : Pass<"lm-choose-encodings", "::ingot::lm::ModelOp"> {
 def ChooseKvPass : Pass<"lm-choose-kv", "::mlir::ModuleOp"> {
   let summary = "choose the KV cache formats of individual layers";
   let description = [{
-    Paged states of the listed layers get an element (`lm.state @kv.0 : #lm.paged<[…]> of "int8"`). Layers of one kind
-    whose elements then differ get layer kinds of their own, named after the element: `@layer` and `@layer_int8`. All
-    other states get the element of lm-lower-to-plan, which also rejects elements that the device does not support.
+    Paged states of the listed layers get an element type (`lm.state @kv.0 : #lm.paged<[…]> of "int8"`). Layers of one
+    kind whose element types then differ get separate layer kinds, named after the element type: `@layer` and
+    `@layer_int8`. All other states get the element type that the option `kv` of lm-select-kernels gives. That pass also
+    rejects element types that the device does not support.
   }];
   let options = [ListOption<"layers", "layers", "std::string",
                             "FIRST-LAST:FORMAT, counted from 0, a name of runtime/formats/KvFormat.h; no layer twice">];
 }
-def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
-  let summary = "outline every fused region into a kernel.func and every function into a plan section";
+def SelectKernelsPass : Pass<"lm-select-kernels", "::mlir::ModuleOp"> {
+  let summary = "make a kernel on values (kernel.dispatch) of every fused region and of every other op";
   let description = [{
     Rows have the encodings that lm-choose-encodings chose. With `fast`, projections with bf16 weights may round f32
     rows. `kv` is the element type of the KV pools whose state has none of its own (lm-choose-kv).
@@ -158,27 +166,48 @@ def LowerToPlanPass : Pass<"lm-lower-to-plan", "::mlir::ModuleOp"> {
   let options = [PrecisionOption,
                  Option<"kv", "kv", "::ingot::KvFormat", "::ingot::kDefaultKv", "a name of runtime/formats/KvFormat.h">,
                  DeviceOption];
-  let dependentDialects = ["::ingot::kernel::KernelDialect", "::ingot::plan::PlanDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::ingot::kernel::KernelDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// lowering/
+//===----------------------------------------------------------------------===//
+
+def PlacePass : Pass<"kernel-place", "::mlir::ModuleOp"> {
+  let summary = "cut the model into sections, and give each value of its dispatches a buffer";
+  let description = [{
+    The program gets the sections `begin`, one for each layer kind, and `end`. The rows that each layer passes to the
+    next one have a fixed buffer. Other results are written over an operand that nothing reads later, if the kernel
+    permits that (LaunchInterface::mayOverwrite), or else into a buffer of their own. A value that is the same in all
+    layers of a step is computed in `begin`.
+  }];
+  let options = [Option<"inPlace", "in-place", "bool", "true",
+                        "place results over operands that nothing reads later; false: to check the kernels alone">];
+  let dependentDialects = ["::ingot::plan::PlanDialect"];
+}
+def OutlinePass : Pass<"plan-outline", "::mlir::ModuleOp"> {
+  let summary = "make a kernel.func of each dispatch, shared by those that are the same";
 }
 
 def ChooseLayoutsPass : Pass<"kernel-choose-layouts", "::mlir::ModuleOp"> {
   let summary = "choose the layout of each matrix, which becomes part of its type";
   let description = [{
-    The target chooses once for each weight and sees all kernels that read it, in any section and layer: `frag16` for
-    GPUs, `panel32` for CPUs. The types of the plan's weight and of the kernels' operands get the layout; they determine
-    how bytes are counted, stored and packed.
+    The target chooses one layout for each weight (mostly `frag16` on GPUs, `panel32` on CPUs), given all kernels that
+    read the weight in any section and layer. The layout becomes part of the types of the plan's weight and of the
+    kernels' operands. These types determine how bytes are counted, stored and packed.
   }];
   let options = [DeviceOption];
 }
 def FoldArgmaxPass : Pass<"kernel-fold-argmax", "::mlir::ModuleOp"> {
   let summary = "let the projection that computes the logits find the largest of each row";
   let description = [{
-    The launch that writes the logits, a projection of logits rows, gets a buffer with one key per row. Its blocks raise
-    the key to the largest value and its index. The keys are an output of the entry point, which thereby gets the mode
-    greedy. If the target has code for keys without logits (CPUs), greedy steps are a case of their own, and the other
-    steps also write the largest of each 32 logits, which tell a sampler where to look. Otherwise (GPUs) there is a
-    case of few rows that writes both.
+    The pass applies if the launch that writes the logits is a projection of logits rows. The launch gets a buffer with
+    one key per row; a key holds the largest value so far and its index, and each block of the launch raises it. The
+    keys become an output of the entry point, which also gets the mode greedy. If the target has code that computes keys
+    without logits (CPUs), greedy steps are a case of their own. The other steps then also write the largest of each 32
+    logits, so that a sampler can skip the rest. Otherwise (GPUs), steps of few rows are a case that writes both keys
+    and logits.
   }];
   let options = [GpuOption];
 }
@@ -234,18 +263,18 @@ def ExpandCasesPass : Pass<"plan-expand-cases", "::mlir::ModuleOp"> {
   let summary = "expand each section into straight lists of launches, one case for each list that can occur";
   let description = [{
     Nested `plan.when` become `plan.case`. A step runs the first case whose conditions all hold; the last case has no
-    conditions. Cases with the same launches are merged. Kernels that run only in steps of certain counts get these as
-    `counts`; kernels that no launch uses are removed.
+    conditions. Cases with the same launches are merged. A kernel that runs only with certain numbers of tokens (or
+    logits rows) gets the attribute `counts`, which gives these numbers. Kernels that no launch uses are removed.
   }];
 }
 def PackBuffersPass : Pass<"plan-pack-buffers", "::ingot::plan::ProgramOp"> {
   let summary = "give every buffer an offset in the arena of its class";
   let description = [{
-    Interval packing per case: in order of size, each buffer gets the lowest offset that does not overlap a buffer that
-    is live at the same time in some case. Like sections, cases never run at the same time. Persistent buffers are live
-    for the whole step, outputs from their first write to its end. A case may read only buffers that it wrote itself or
-    that all cases of an earlier section wrote; other buffers must be persistent. Reports the peak and its lower bound
-    (the largest sum of live bytes).
+    Buffers are placed one by one, the largest first. Each gets the lowest offset at which it does not overlap a buffer
+    that is live at the same time in some case. (Cases never run at the same time, and neither do sections.) Persistent
+    buffers are live for the whole step, outputs from their first write to the end of the step. A case may read only
+    buffers that it wrote itself or that all cases of an earlier section wrote; other buffers must be persistent. The
+    program records the peak and its lower bound, the largest sum of bytes that are live at once.
   }];
 }
 def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> {
@@ -255,10 +284,11 @@ def ElideBarriersPass : Pass<"plan-elide-barriers", "::ingot::plan::ProgramOp"> 
 def CountTrafficPass : Pass<"plan-count-traffic", "::ingot::plan::ProgramOp"> {
   let summary = "count the launches of a step and the bytes that they move";
   let description = [{
-    Every launch is counted as accessing each operand once: whole weights, and rows of activations once per token or
-    logits row. `bytes_per_step` holds the bytes per step, per token and per logits row. It excludes the KV pool reads
-    of attention, which grow with the number of earlier positions whatever is fused. Of the cases of a section, the one
-    for many tokens in the mode logits counts; `decode_launches` counts those for one token.
+    Every launch counts as accessing each operand once: weights as a whole, and activations once per token or logits
+    row. `bytes_per_step` holds the bytes per step, per token and per logits row. It excludes the KV pool reads of
+    attention, which grow with the number of earlier positions and do not depend on fusion. If a section has several
+    cases, the case for many tokens in the mode logits is counted. `decode_launches` is the number of launches in the
+    cases for one token.
   }];
 }
 

@@ -47,10 +47,10 @@ void ingot::buildFusionPipeline(OpPassManager &pm, const PipelineOptions &option
   // Gate and up come before q, k, v: both are projections of one input, and fusing gate and up saves more.
   add(createFuseGateUpPass());
   add(createFuseProjectionsPass());
-  // Heads of q and k are normalised and rotated where k and v enter the cache: no other kernel does this.
+  // The kernel that writes k and v to the cache also normalises and rotates the heads of q and k. No other kernel does
+  // this, so the pass cannot be disabled.
   model.addPass(createFuseRopeAppendPass());
-  // A projection adds its residual in place. Gemma has a norm in between, so there the norm adds the
-  // residual.
+  // A projection adds its residual in place. Gemma has a norm between the two, so in Gemma the norm adds the residual.
   add(createFuseResidualPass());
   add(createFuseNormsPass());
   // Remaining elementwise ops join the op that produces their input.
@@ -67,8 +67,11 @@ void ingot::buildLoweringPipeline(OpPassManager &pm, const PipelineOptions &opti
   // Activations between launches are encoded as the projections that read them expect.
   pm.nest<lm::ModelOp>().addPass(
       createChooseEncodingsPass({options.precision, options.device, options.fp8Rows}));
-  // Every region becomes a kernel, every function a list of launches.
-  pm.addPass(createLowerToPlanPass({options.precision, options.kv, options.device}));
+  // Every region becomes a kernel on values, every value gets a buffer, and every kernel becomes a function that
+  // launches share.
+  pm.addPass(createSelectKernelsPass({options.precision, options.kv, options.device}));
+  pm.addPass(createPlacePass());
+  pm.addPass(createOutlinePass());
   // The consumers of each matrix are now known, and they determine its layout.
   pm.addPass(createChooseLayoutsPass({options.device}));
   // The target decides which launches are merged.

@@ -59,6 +59,9 @@ void KernelDialect::initialize() {
 #include "dialects/kernel/ops/Structure.cpp.inc"
       ,
 #define GET_OP_LIST
+#include "dialects/kernel/ops/Dispatch.cpp.inc"
+      ,
+#define GET_OP_LIST
 #include "dialects/kernel/ops/Region.cpp.inc"
       ,
 #define GET_OP_LIST
@@ -154,4 +157,16 @@ int64_t kernel::packedRowBytes(lm::WeightType weight) {
 
 WorkItems kernel::unitsOf(Extent extent) {
   return {extent == Extent::Rows ? WorkItems::Rows : WorkItems::Tokens, 1, false};
+}
+
+std::optional<RowKind> kernel::encodingOf(Type rows) {
+  Attribute encoding = cast<RankedTensorType>(rows).getEncoding();
+  if (!encoding)
+    return RowKind::F32;
+  auto name = dyn_cast<StringAttr>(encoding);
+  return name ? symbolizeRowKind(name.getValue()) : std::nullopt;
+}
+ActivationType kernel::rowsOf(Type rows) {
+  return ActivationType::get(rows.getContext(), cast<RankedTensorType>(rows).getShape().back(),
+                             *encodingOf(rows));
 }

@@ -6,6 +6,7 @@
 #include "dialects/kernel/ops/Attention.h"
 #include "dialects/kernel/ops/CausalConv.h"
 #include "dialects/kernel/ops/Custom.h"
+#include "dialects/kernel/ops/Dispatch.h"
 #include "dialects/kernel/ops/Experts.h"
 #include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"

@@ -13,6 +13,7 @@
 #define INGOT_DIALECTS_KERNEL_KERNELOPS_TD
 
 include "dialects/kernel/ops/Structure.td"
+include "dialects/kernel/ops/Dispatch.td"
 include "dialects/kernel/ops/Region.td"
 include "dialects/kernel/ops/Matmul.td"
 include "dialects/kernel/ops/Rows.td"

@@ -1,7 +1,7 @@
 //===- FileFusions.cpp - The passes whose patterns are files --------------===//
 //
-// Where a fusion can be expressed as a pattern, it is a file in passes/patterns, written as users write them
-// (docs/patterns.md). The build embeds the file in this library:
+// A fusion that can be expressed as patterns is a file in passes/patterns, in the language that users write
+// (docs/patterns.md). The build embeds each file in this library:
 //
 //   passes/patterns/Residual.pdll ──mlir-pdll -x=cpp──▶ passes/patterns/Residual.h.inc
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,8 @@ namespace ingot {
 using namespace mlir;
 using namespace ingot;
 
-// mlir-pdll calls the function of every file populateGeneratedPDLLPatterns.
+// In each file that mlir-pdll generates, the function is called populateGeneratedPDLLPatterns. The namespaces keep
+// these functions apart.
 namespace append_epilogues {
 #include "passes/patterns/AppendEpilogues.h.inc"
 } // namespace append_epilogues

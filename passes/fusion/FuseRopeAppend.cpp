@@ -1,14 +1,16 @@
 //===- FuseRopeAppend.cpp - Norm, rotation and KV append ------------------===//
 //
-// k = [rope] [head norm] k0 and v enter the cache; the attention that reads this cache has q =
-// [scale_by_position] [rope] [head norm] q0. The norms may also follow the rotations. All these ops touch
-// each value once, so one launch per token computes them.
+//   k = [rope] [head norm] k0                        enters the cache, together with v
+//   q = [scale_by_position] [rope] [head norm] q0    enters the attention that reads this cache
+//
+// The ops in brackets are optional, and the norms may also follow the rotations. All these ops touch each value once,
+// so one launch computes them.
 //===----------------------------------------------------------------------===//
 #include "dialects/lm/ops/Attention.h"
 #include "dialects/lm/ops/Model.h"
-#include "dialects/lm/ops/Norm.h"
 #include "passes/Passes.h"
 #include "passes/fusion/Regions.h"
+#include "passes/select/HeadChain.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_FUSEROPEAPPENDPASS
@@ -21,45 +23,13 @@ using namespace ingot::lm;
 
 namespace {
 
-/// The ops that heads pass through on their way to attention or to the cache.
-struct Chain {
-  RopeOp rope;
-  bool normAfter = false; ///< the norm follows the rotation
-  bool centred = false;   ///< the norm subtracts the mean
-
-  /// If there is only one head, a norm of heads is a norm of the whole row and may have a bias; such a norm
-  /// is not taken.
-  static NormInterface normOfHeads(Value value, Operation *user) {
-    auto norm = onlyUsedHere<NormInterface>(value, user);
-    auto layerNorm = dyn_cast_or_null<LayerNormOp>(norm ? norm.getOperation() : nullptr);
-    return layerNorm && layerNorm.getBias() ? NormInterface() : norm;
-  }
-
-  /// Walks from `value` up through a rotation and a norm of heads, in either order.
-  void collect(Value value, Operation *user, int64_t heads, OpGroup &group) {
-    auto take = [&]<typename Op>(Op op) {
-      if (!op || int64_t(op.getHeads()) != heads)
-        return Op();
-      group.insert(op);
-      value = op.getX(), user = op;
-      return op;
-    };
-    NormInterface norm = take(normOfHeads(value, user));
-    rope = take(onlyUsedHere<RopeOp>(value, user));
-    normAfter = norm && rope;
-    if (!norm)
-      norm = take(normOfHeads(value, user));
-    centred = norm && norm.isCentred();
-  }
-
-  bool rotatesAs(const Chain &other) {
-    RopeOp one = rope, two = other.rope;
-    return one && two
-               ? one.getFrequencies() == two.getFrequencies() && one.getStyle() == two.getStyle() &&
-                     one.getAttentionFactor() == two.getAttentionFactor()
-               : !one && !two;
-  }
-};
+bool rotateAlike(HeadChain &a, HeadChain &b) {
+  return a.rope && b.rope ? a.rope.getFrequencies() == b.rope.getFrequencies() &&
+                                a.rope.getStyle() == b.rope.getStyle() &&
+                                a.rope.getAttentionFactor() == b.rope.getAttentionFactor()
+                          : !a.rope && !b.rope;
+}
+bool isCentred(HeadChain &chain) { return chain.norm && chain.norm.isCentred(); }
 
 struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
   void runOnOperation() override {
@@ -67,8 +37,23 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
     getOperation().walk([&](KvAppendOp op) { appends.push_back(op); });
     for (KvAppendOp append : appends) {
       OpGroup group;
-      Chain k, q;
-      k.collect(append.getK(), append, append.getKvHeads(), group);
+      /// Takes ops whose results nothing else reads. With a single head, a norm of heads is a norm of the whole row and
+      /// may have a bias; a norm with a bias is not taken.
+      auto takesOf = [&](int64_t heads, bool queries) {
+        return [&group, heads, queries](Operation *op, Operation *user) {
+          auto rope = dyn_cast<RopeOp>(op);
+          auto norm = dyn_cast<NormInterface>(op);
+          auto layerNorm = dyn_cast<LayerNormOp>(op);
+          if (!op->hasOneUse() || op->getBlock() != user->getBlock() ||
+              (rope && int64_t(rope.getHeads()) != heads) ||
+              (norm && int64_t(norm.getHeads()) != heads) || (layerNorm && layerNorm.getBias()) ||
+              (isa<ScaleByPositionOp>(op) && !queries))
+            return false;
+          group.insert(op);
+          return true;
+        };
+      };
+      HeadChain k(append.getK(), append, takesOf(append.getKvHeads(), /*queries=*/false));
       AttentionOp attention;
       for (Operation *user : append.getResult().getUsers())
         if (auto op = dyn_cast<AttentionOp>(user); op && op->getBlock() == append->getBlock())
@@ -77,14 +62,8 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
         remarkMissed(append, "rope_append", "no attention in this layer reads the appended state");
         continue;
       }
-      Value queries = attention.getQ();
-      Operation *consumer = attention;
-      if (auto temperature = onlyUsedHere<ScaleByPositionOp>(queries, consumer)) {
-        group.insert(temperature);
-        queries = temperature.getX(), consumer = temperature;
-      }
-      q.collect(queries, consumer, attention.getHeads(), group);
-      if (!q.rotatesAs(k)) {
+      HeadChain q(attention.getQ(), attention, takesOf(attention.getHeads(), /*queries=*/true));
+      if (!rotateAlike(q, k)) {
         remarkMissed(append, "rope_append", "queries and keys rotate differently");
         continue;
       }
@@ -93,7 +72,7 @@ struct FuseRopeAppend : ingot::impl::FuseRopeAppendPassBase<FuseRopeAppend> {
                      "only one of queries and keys has a norm after its rotation");
         continue;
       }
-      if (k.normAfter && (q.centred || k.centred)) {
+      if (k.normAfter && (isCentred(q) || isCentred(k))) {
         remarkMissed(append, "rope_append", "a layer norm follows the rotation");
         continue;
       }

@@ -124,7 +124,7 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
     return "an op between it and " + name + " cannot join";
   }
 
-  /// All ops on paths from `from` to `to`; false if one of them cannot join.
+  /// Collects all ops on paths from `from` to `to` in `between`. Returns false if one of them cannot join.
   static bool collectBetween(Operation *from, Operation *to, OpGroup &between,
                              llvm::function_ref<bool(Operation *)> joins) {
     for (Operation *user : from->getUsers()) {
@@ -141,7 +141,7 @@ struct GroupElementwise : ingot::impl::GroupElementwisePassBase<GroupElementwise
 };
 } // namespace
 
-// Boost is built without exceptions: whatever it would throw is an internal error.
+// Boost is built without exceptions, so it calls these functions instead of throwing. A call is an internal error.
 namespace boost {
 void throw_exception(const std::exception &error) { llvm::report_fatal_error(error.what()); }
 void throw_exception(const std::exception &error, const boost::source_location &) {

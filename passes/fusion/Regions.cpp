@@ -13,7 +13,8 @@ bool ingot::isConvex(const OpGroup &group) {
   Block *block = group.front()->getBlock();
   SmallVector<Operation *> worklist;
   llvm::SmallPtrSet<Operation *, 32> seen;
-  auto visitUsers = [&](Operation *op) -> bool { // false: a user is in the group
+  auto visitUsers =
+      [&](Operation *op) -> bool { // false: the op is outside the group, but a user is in it
     for (Operation *user : op->getUsers()) {
       Operation *top = block->findAncestorOpInBlock(*user);
       if (!top)
@@ -68,7 +69,7 @@ lm::FusedOp ingot::wrap(const OpGroup &group, StringRef pattern) {
   return fused;
 }
 
-/// The function, section or kernel that the op is in or is: usually a layer kind.
+/// The name of the function, section or kernel that contains the op, or that the op is; usually a layer kind.
 static StringRef whereIs(Operation *op) {
   for (; op; op = op->getParentOp())
     if (auto symbol = dyn_cast<SymbolOpInterface>(op); symbol && symbol.getNameAttr())
@@ -89,6 +90,18 @@ static std::string namesOf(Operation *op) {
   for (Operation &inner : fused.getBody().front().without_terminator())
     names += (names.empty() ? "" : ", ") + inner.getName().getStringRef().str();
   return names;
+}
+
+OpGroup ingot::inlineRegion(RewriterBase &rewriter, lm::FusedOp fused) {
+  OpGroup ops;
+  Block &body = fused.getBody().front();
+  SmallVector<Value> results(body.getTerminator()->getOperands());
+  while (&body.front() != body.getTerminator()) {
+    ops.insert(&body.front());
+    body.front().moveBefore(fused);
+  }
+  rewriter.replaceOp(fused, results);
+  return ops;
 }
 
 lm::FusedOp ingot::fuse(const OpGroup &group, StringRef pattern) {

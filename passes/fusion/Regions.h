@@ -3,6 +3,7 @@
 
 #include "dialects/lm/ops/Fused.h"
 
+#include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace ingot {
@@ -12,11 +13,14 @@ using OpGroup = llvm::SetVector<mlir::Operation *>;
 /// Whether the ops of one block can become a single op: no value leaves the group and re-enters it.
 bool isConvex(const OpGroup &group);
 
-/// Wraps the group into `lm.fused "pattern"` and re-sorts the block. The results are the values that are used
-/// outside, in order of definition. The group must be convex.
+/// Wraps the group into `lm.fused "pattern"`, sorts the block topologically and emits a remark. The results of the
+/// region are the values that are used outside, in order of definition. The group must be convex.
 lm::FusedOp fuse(const OpGroup &group, llvm::StringRef pattern);
 /// fuse() without a remark.
 lm::FusedOp wrap(const OpGroup &group, llvm::StringRef pattern);
+
+/// Moves the ops of a region in front of it and erases the region. Returns the ops, in order.
+OpGroup inlineRegion(mlir::RewriterBase &rewriter, lm::FusedOp fused);
 
 /// Emits a remark about a fusion: shown by `--remarks passed`, `--remarks-filter-passed=fusion`. Both kinds
 /// of remark name the function, section or kernel that contains the op, and the op or the ops in it.

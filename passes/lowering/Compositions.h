@@ -1,13 +1,13 @@
 //===- Compositions.h - Merges a launch into its neighbours ----------------===//
 //
-// With few tokens, a launch costs more than the work that it does. In steps of few tokens
+// With few tokens, a launch costs more than the work that it does. In steps of few tokens, launches are merged:
 //
 //   FuseIntoConsumers.cpp  the consumers of rows compute them: norm ─▶ q, k, v     becomes  [norm ─▶] q, k, v
 //   FuseIntoProducer.cpp   the producer does the next step:    q, k, v ─▶ append   becomes  q, k, v [─▶ append]
 //
-// Kernels of other launches are copied, so nothing else changes. The target is asked first: it decides
-// whether it has such a kernel, and up to how many tokens the composition pays off. The launches are chosen
-// by NormPrologues.pdll, AppendEpilogues.pdll and users' pattern files (passes/patterns/LaunchNatives.cpp).
+// Kernels are copied before they are changed, so other launches that share them stay the same. The target is queried
+// first: it decides whether it has such a kernel, and up to how many tokens the composition pays off. The launches are
+// chosen by NormPrologues.pdll, AppendEpilogues.pdll and users' pattern files (passes/patterns/LaunchNatives.cpp).
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -33,13 +33,13 @@ public:
   /// The launches of all programs, in order.
   static llvm::SmallVector<mlir::Operation *> launchesOf(mlir::ModuleOp module);
 
-  /// Why the composition is impossible; "" if it is possible, in steps of at most `shape.mostUnits`.
+  /// Why the composition is impossible; "" if it is possible in steps of few tokens.
   std::string whyNotIntoConsumers(plan::LaunchOp launch);
   std::string whyNotIntoProducer(plan::LaunchOp launch);
 
   /// Composes the launch in steps of at most `most` tokens or logits rows, or fewer if the target says so.
-  /// Emits a remark called `name` about what was done or why nothing was. Returns true if the program
-  /// changed.
+  /// Emits a remark called `name` that describes the change or gives the reason why there is none. Returns true if the
+  /// program changed.
   bool fuseIntoConsumers(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
   bool fuseIntoProducer(plan::LaunchOp launch, llvm::StringRef name, int64_t most);
 

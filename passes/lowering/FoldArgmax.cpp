@@ -6,8 +6,8 @@
 // A greedy step needs, for each logits row, the index of its largest value. The blocks (or threads) of a
 // projection that writes few rows still hold their values: each of them raises a key of the row, so no other
 // launch walks the logits again. With more rows, on a GPU, kernel.argmax reads the logits. A step that
-// samples needs the few largest values: on a CPU the projection writes the maximum of each panel in addition
-// to the logits, and panels that cannot hold one of the few are not read.
+// samples needs the few largest values. On a CPU the projection therefore writes the maximum of each panel in addition
+// to the logits, and the sampler skips panels that cannot hold one of the largest values.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Ids.h"
@@ -80,7 +80,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
                          maximaType = ActivationType::get(
                              &getContext(), (matmul.segmentRows(0) + kPanelRows - 1) / kPanelRows,
                              RowKind::F32);
-    bool stored = false; // in addition to the keys
+    bool stored = false; // whether the kernel that raises keys also stores the logits
     auto raise = [&](Operation *op, ValueRange operands) {
       OpBuilder after(op->getNextNode());
       Value logits = fuseResult(op, after, stored);
@@ -91,8 +91,8 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
       const Location loc = op->getLoc();
       kernel::PanelMaximaOp::create(after, loc, fuseResult(op, after, true), operands.front());
     };
-    // Preferably only greedy steps without logits raise keys; if the target refuses that, the logits are
-    // stored as well and the blocks that hold them raise the keys.
+    // The first choice is a kernel for greedy steps that raises keys and does not store logits. If the target refuses
+    // it, the kernel stores the logits as well.
     kernel::KernelShape shape = edits.shapeWith(*target, head, {{keyType, {}}}, raise);
     stored = !shape.refused.empty();
     if (stored)
@@ -120,7 +120,7 @@ struct FoldArgmax : ingot::impl::FoldArgmaxPassBase<FoldArgmax> {
                : plan::Condition{plan::Quantity::Mode, uint64_t(plan::Mode::Greedy)};
     IRMapping copies = edits.split(head, head, when);
     if (!stored && edits.shapeWith(*target, head, {{maximaType, {}}}, findMaxima).refused.empty()) {
-      // Edited first, so that this copy keeps the name.
+      // The first copy keeps the name of the kernel (KernelEdits::finish), so this one is made first.
       const LaunchOperand most =
           addOutput(plan::OutputRole::Maxima, plan::Encoding::F32, kMaxima, maximaType);
       edits.edit(head, "maxima", {most}, findMaxima);

@@ -5,9 +5,8 @@
 //                                   projections n, e ─▶ q, k, v
 //   }                             }
 //
-// fp8 products are used only by code for many tokens. In a step with few, the fp8 rows would have no
-// consumer. Experts have few rows even in larger steps: there `few` applies to the average number of rows of
-// an expert.
+// Only code for many tokens multiplies in fp8, so in a step of few tokens the fp8 rows would have no consumer. An
+// expert has few rows even in larger steps: for experts, `few` applies to their average number of rows.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Matmul.h"
 #include "dialects/kernel/ops/Rows.h"
@@ -52,8 +51,8 @@ struct Fp8Cases : ingot::impl::Fp8CasesPassBase<Fp8Cases> {
     copies.lookup(rounding.getOperation())->erase();
   }
 
-  /// The largest number of tokens (or rows) that counts as few for the launches: a multiple of `few`, since
-  /// graphs are built for those.
+  /// The largest number of tokens (or rows) that counts as few for the launches. It is a multiple of `few`, because
+  /// CUDA graphs are built for such numbers.
   uint64_t fewOf(ArrayRef<plan::LaunchOp> consumers) {
     int64_t most = 1;
     for (plan::LaunchOp consumer : consumers) {

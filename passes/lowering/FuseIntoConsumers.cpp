@@ -147,7 +147,7 @@ std::string Compositions::findConsumers(plan::LaunchOp norm, Prologue &found) {
         return "a consumer of its rows finds them by routes";
       if (matmul.getExtent() != rowwise.getExtent())
         return "it and a consumer of its rows count differently: one tokens, the other logits rows";
-      if (changed) // also if by the consumer itself: its other blocks still read the input
+      if (changed) // even by the consumer itself, whose other blocks still read the input
         return "its input is overwritten before all consumers of its rows are done";
       found.consumers.push_back(launch);
     }

@@ -5,9 +5,9 @@
 //                                                             rope_append  q ─▶ q, k, v ─▶ the pool
 //   }                                                       }
 //
-// The projection of q, k and v rotates the values it stores and writes keys and values to their place in the
-// pool, so their rows are never written. This requires heads without norms of their own, because no block
-// holds the sum of a whole head; the target decides whether it can do this, and up to how many tokens.
+// The projection of q, k and v rotates the values it stores, and writes keys and values to their place in the
+// pool, so the rows of k and v are never written. Heads must not have norms of their own, because no block holds a
+// whole head to sum. The target decides whether it has such a kernel, and up to how many tokens.
 //===----------------------------------------------------------------------===//
 #include "dialects/kernel/ops/Fused.h"
 #include "dialects/kernel/ops/Matmul.h"

@@ -1,14 +1,14 @@
 //===- KernelEdits.h - Changes the kernels of single launches --------------===//
 //
-// Launches that pass the same types share a kernel.func. Launches that are to do more get a copy; identical
+// Launches of the same kernel share a kernel.func. A launch whose kernel changes gets a copy of it first; identical
 // copies are merged.
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "dialects/plan/ops/Section.h"
-#include "passes/lowering/ProgramBuilder.h"
-
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace ingot::kernel {
 class FuncOp;
@@ -17,6 +17,12 @@ class FuncOp;
 namespace ingot {
 
 class Target;
+
+/// An operand of a launch: the type in the kernel, and the argument that the plan passes.
+struct LaunchOperand {
+  mlir::Type type;
+  mlir::Attribute ref;
+};
 
 class KernelEdits {
 public:
@@ -56,7 +62,8 @@ public:
   kernel::KernelShape shapeWith(const Target &target, llvm::ArrayRef<plan::LaunchOp> launches,
                                 llvm::ArrayRef<LaunchOperand> added, Edit edit);
 
-  /// Drops kernels that lost all of their launches; the first copy takes over the name.
+  /// Removes kernels that lost all of their launches. The first copy of each that is still launched takes over its
+  /// name.
   void finish();
 
 private:
@@ -71,7 +78,7 @@ private:
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> copies; // by original
 };
 
-/// The quantity in conditions that counts the items of a grid of this extent.
+/// The quantity that counts the units of a kernel of this extent: logits rows or tokens.
 inline plan::Quantity quantityOf(kernel::Extent extent) {
   return extent == kernel::Extent::Rows ? plan::Quantity::Rows : plan::Quantity::Tokens;
 }

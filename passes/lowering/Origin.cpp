@@ -5,12 +5,15 @@
 using namespace mlir;
 using namespace ingot;
 
-void ingot::setOrigin(plan::LaunchOp launch, StringRef ops) {
+Location ingot::originIn(Location place, StringRef ops) {
+  return FusedLoc::get({place}, StringAttr::get(place.getContext(), ops), place.getContext());
+}
+
+static void setOrigin(plan::LaunchOp launch, StringRef ops) {
   Location place = launch.getLoc();
   if (auto before = dyn_cast<FusedLoc>(place); before && before.getMetadata())
     place = before.getLocations().front();
-  MLIRContext *context = launch.getContext();
-  launch->setLoc(FusedLoc::get({place}, StringAttr::get(context, ops), context));
+  launch->setLoc(originIn(place, ops));
 }
 
 StringRef ingot::originOf(plan::LaunchOp launch) {

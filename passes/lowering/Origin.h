@@ -1,11 +1,11 @@
 //===- Origin.h - The lm ops from which a launch was made ------------------===//
 //
-// Lowering removes all lm ops, but people who inspect an engine want to see them. The ops are therefore kept
-// as text in the location of the launch, which survives all passes and is not printed with the IR.
+// The selection of kernels removes all lm ops, but people who inspect an engine want to see them. The ops are therefore
+// kept as text in the location of the launch, which survives all passes and is not printed with the IR.
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/Location.h"
 
 namespace ingot::plan {
 class LaunchOp;
@@ -13,7 +13,8 @@ class LaunchOp;
 
 namespace ingot {
 
-void setOrigin(plan::LaunchOp launch, llvm::StringRef ops);
+/// The location of a launch that was made of these ops.
+mlir::Location originIn(mlir::Location place, llvm::StringRef ops);
 
 /// Empty if the launch implements no lm op, or if its IR was read from a file.
 llvm::StringRef originOf(plan::LaunchOp launch);

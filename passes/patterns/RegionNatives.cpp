@@ -1,9 +1,9 @@
 //===- RegionNatives.cpp - Fuse, Missed, and one-launch checks ------------===//
 #include "dialects/lm/LmOps.h"
-#include "passes/fusion/OneLaunch.h"
-#include "passes/lowering/RegionShape.h"
-#include "passes/lowering/RowEncodings.h"
 #include "passes/patterns/Natives.h"
+#include "passes/select/OneKernel.h"
+#include "passes/select/RowEncodings.h"
+#include "passes/select/TargetQuery.h"
 
 using namespace mlir;
 using namespace ingot;
@@ -27,17 +27,6 @@ static void missed(Run &run, PatternRewriter &, Attribute name, Attribute why, O
 // Fuse
 //===----------------------------------------------------------------------===//
 
-/// Moves the ops of a region in front of it, and erases the region.
-static void open(PatternRewriter &rewriter, lm::FusedOp fused, OpGroup &group) {
-  Block &body = fused.getBody().front();
-  SmallVector<Value> results(body.getTerminator()->getOperands());
-  while (&body.front() != body.getTerminator()) {
-    group.insert(&body.front());
-    body.front().moveBefore(fused);
-  }
-  rewriter.replaceOp(fused, results);
-}
-
 /// Why an external kernel cannot compute these ops; nullopt if it can.
 static std::optional<std::string> whyNotRowByRow(const Run &, const OpGroup &group) {
   for (Operation *op : group)
@@ -52,7 +41,7 @@ static std::optional<std::string> whyNotRowByRow(const Run &, const OpGroup &gro
 
 /// Why lowering, or a target of this compilation, has no launch for these ops; nullopt if all have one.
 static std::optional<std::string> whyNotOnTargets(const Run &run, const OpGroup &group) {
-  if (auto why = whyNotOneLaunch(group))
+  if (auto why = whyNotOneKernel(group))
     return why;
   for (const Target *target : run.whom.targets)
     if (std::string why = refusalOf(group, *target, run.whom.exact, run.whom.fp8Rows); !why.empty())
@@ -81,14 +70,15 @@ static std::optional<std::string> whyNoRegion(const Run &run, const OpGroup &gro
   return whyNot(run, group);
 }
 
-/// Launches, kernels and files next to the patterns (KernelFile.h) are named after a region.
+/// Whether a region may have this name. Launches, kernels and the files of user kernels (KernelFile.h) are named after
+/// regions.
 static bool isName(StringRef name) {
   return !name.empty() && name.size() <= 64 && llvm::isAlpha(name.front()) &&
          llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// Fuses the ops that define these values into one region, if a launch can compute it. Inlines regions among
-/// them.
+/// Fuses the ops that define these values into one region, if a launch can compute it. Regions among these ops are
+/// inlined first.
 template <WhyNot whyNot>
 static void fuseOps(Run &run, PatternRewriter &rewriter, Attribute name, ValueRange values) {
   if (!isName(textOf(name))) {
@@ -111,11 +101,11 @@ static void fuseOps(Run &run, PatternRewriter &rewriter, Attribute name, ValueRa
   OpGroup ops;
   for (Operation *op : group)
     if (auto fused = dyn_cast<lm::FusedOp>(op))
-      open(rewriter, fused, ops);
+      ops.insert_range(inlineRegion(rewriter, fused));
     else
       ops.insert(op);
   fuse(ops, textOf(name));
-  run.leftAsItWas = false; // in case another Fuse of this rewrite failed
+  run.leftAsItWas = false; // a previous Fuse of this rewrite may have set it
 }
 
 /// Whether Fuse would make a region of these ops. Fails if they are already in one.
@@ -129,7 +119,7 @@ static LogicalResult targetCanFuse(Run &run, PatternRewriter &, Attribute name, 
   return success(!why);
 }
 
-/// Concatenates values and lists of values into one list: a PDL match has no lists of its own.
+/// Concatenates values and lists of values into one list. PDL itself cannot build lists in a match.
 static LogicalResult concatRange(PatternRewriter &, PDLResultList &results,
                                  ArrayRef<PDLValue> given) {
   SmallVector<Value> values;

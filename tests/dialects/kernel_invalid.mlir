@@ -18,6 +18,95 @@ kernel.func @k(%x: f32, %v: !lm.weight<4, f32>, %y: !kernel.activation<8, f32>) 
 
 // -----
 
+// dispatch_c1
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+lm.layer_kind @f(%x: tensor<?x64xf32>, %n: !lm.batch, %s: !lm.weight<64, f32> {lm.role = "s"}) -> tensor<?x64xf32> {
+  // expected-error @+1 {{expects an operand, or -1, for each of its 1 results}}
+  %0 = kernel.dispatch "copy"(%x : tensor<?x64xf32>) -> (tensor<?x64xf32>) as "copy" tied [1] {
+  ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>):
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+  }
+  lm.return %x : tensor<?x64xf32>
+}
+}
+
+// -----
+
+// dispatch_c2
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+lm.layer_kind @f(%x: tensor<?x64xf32>, %n: !lm.batch, %s: !lm.weight<64, f32> {lm.role = "s"}) -> tensor<?x64xf32> {
+  // expected-error @+1 {{expects an operand of the same type for each tied result, got 'tensor<?x32xf32>'}}
+  %0 = kernel.dispatch "copy"(%x : tensor<?x64xf32>) -> (tensor<?x32xf32>) as "copy" tied [0] {
+  ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>):
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+  }
+  lm.return %x : tensor<?x64xf32>
+}
+}
+
+// -----
+
+// dispatch_c3
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+lm.layer_kind @f(%x: tensor<?x64xf32>, %n: !lm.batch, %s: !lm.weight<64, f32> {lm.role = "s"}) -> tensor<?x64xf32> {
+  // expected-error @+1 {{expects a region with 2 arguments}}
+  %0 = kernel.dispatch "copy"(%x : tensor<?x64xf32>) -> (tensor<?x64xf32>) as "copy" tied [-1] {
+  ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>, %c: !kernel.activation<64, f32>):
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+  }
+  lm.return %x : tensor<?x64xf32>
+}
+}
+
+// -----
+
+// dispatch_c4
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+lm.layer_kind @f(%x: tensor<?x64xf32>, %n: !lm.batch, %s: !lm.weight<64, f32> {lm.role = "s"}) -> tensor<?x64xf32> {
+  // expected-error @+1 {{expects a used argument for the memory of '!lm.weight<64, f32>', got 'f32'}}
+  %0 = kernel.dispatch "copy"(%x, %s : tensor<?x64xf32>, !lm.weight<64, f32>) -> (tensor<?x64xf32>) as "copy" tied [-1] {
+  ^bb0(%a: !kernel.activation<64, f32>, %c: f32, %b: !kernel.activation<64, f32>):
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+  }
+  lm.return %x : tensor<?x64xf32>
+}
+}
+
+// -----
+
+// dispatch_c5
+lm.model @m attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+lm.layer_kind @f(%x: tensor<?x64xf32>, %n: !lm.batch, %s: !lm.weight<64, f32> {lm.role = "s"}) -> tensor<?x64xf32> {
+  // expected-error @+1 {{expects one op that is neither producer nor consumer}}
+  %0 = kernel.dispatch "copy"(%x : tensor<?x64xf32>) -> (tensor<?x64xf32>) as "copy" tied [-1] {
+  ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>):
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+    kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+    ^bb0(%v: f32):
+      kernel.yield %v : f32
+    }
+  }
+  lm.return %x : tensor<?x64xf32>
+}
+}
+
+// -----
+
 // matmul_c1
 kernel.func @k(%x: !kernel.activation<64, f32>, %w: !lm.weight<32x64, q4_0>, %y: !kernel.activation<32, f32>) {
   // expected-error @+1 {{expects 1 weights, an aux count and an epilogue for each segment}}

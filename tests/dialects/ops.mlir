@@ -375,3 +375,34 @@ plan.program @tiny_plan attributes {family = "llama", vocab = 100 : i64, hidden 
     plan.output logits f32 @y
   }
 }
+
+// CHECK-LABEL: lm.layer_kind @kernels
+lm.model @selected attributes {family = "llama", vocab = 100 : i64, hidden = 64 : i64, max_positions = 128 : i64} {
+  lm.layer_kind @kernels(%x: tensor<?x64xf32>, %b: !lm.batch) -> tensor<?x64xf32> {
+    // CHECK: %[[Y:.*]] = kernel.dispatch "copy"(%arg0 : tensor<?x64xf32>) -> (tensor<?x64xf32>) as "copies" tied [-1] {
+    %y = kernel.dispatch "copy"(%x : tensor<?x64xf32>) -> (tensor<?x64xf32>) as "copies" tied [-1] {
+    ^bb0(%a: !kernel.activation<64, f32>, %c: !kernel.activation<64, f32>):
+      kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%c : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+      ^bb0(%v: f32):
+        kernel.yield %v : f32
+      }
+    }
+    // CHECK: lm.return %[[Y]] :
+    lm.return %y : tensor<?x64xf32>
+  }
+}
+
+// CHECK-LABEL: plan.program @placed
+plan.program @placed attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @rows per_token 256
+  plan.section @s {
+    // CHECK: plan.dispatch "copy" [#plan.buffer<@rows>, #plan.buffer<@rows>] {
+    plan.dispatch "copy" [#plan.buffer<@rows>, #plan.buffer<@rows>] {
+    ^bb0(%a: !kernel.activation<64, f32>, %c: !kernel.activation<64, f32>):
+      kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%c : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+      ^bb0(%v: f32):
+        kernel.yield %v : f32
+      }
+    }
+  }
+}

@@ -50,6 +50,40 @@ plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, ma
 
 // -----
 
+// dispatch_c1
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.section @s {
+    // expected-error @+1 {{passes 1 operands, its region takes 2}}
+    plan.dispatch "copy" [#plan.buffer<@x>] {
+    ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>):
+      kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+      ^bb0(%v: f32):
+        kernel.yield %v : f32
+      }
+    }
+  }
+}
+
+// -----
+
+// dispatch_c2
+plan.program @p attributes {family = "t", vocab = 8 : i64, hidden = 64 : i64, max_positions = 8 : i64} {
+  plan.buffer @x per_token 256
+  plan.section @s {
+    // expected-error @+1 {{passes operand 2, which is not used}}
+    plan.dispatch "copy" [#plan.buffer<@x>, #plan.buffer<@x>, #plan.buffer<@x>] {
+    ^bb0(%a: !kernel.activation<64, f32>, %b: !kernel.activation<64, f32>, %c: !kernel.activation<64, f32>):
+      kernel.rowwise ins(%a : !kernel.activation<64, f32>) outs(%b : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {
+      ^bb0(%v: f32):
+        kernel.yield %v : f32
+      }
+    }
+  }
+}
+
+// -----
+
 // launch_c2
 kernel.func @copy(%x: !kernel.activation<64, f32>, %w: !lm.weight<64, f32>, %y: !kernel.activation<64, f32>) {
   kernel.rowwise ins(%x, %w : !kernel.activation<64, f32>, !lm.weight<64, f32>) outs(%y : !kernel.activation<64, f32>) attributes {extent = #kernel.extent<tokens>} {

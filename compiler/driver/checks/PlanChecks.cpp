@@ -2,32 +2,49 @@
 #include "compiler/driver/checks/PlanChecks.h"
 #include "compiler/driver/checks/MiscompileReducer.h"
 #include "compiler/extend/PatternFile.h"
-#include "dialects/kernel/KernelDialect.h"
+#include "dialects/kernel/ops/Dispatch.h"
 #include "dialects/plan/ops/Entry.h"
 #include "dialects/plan/ops/Program.h"
+#include "dialects/plan/ops/Section.h"
 
 #include "compiler/reference/interpreter/CheckPlan.h"
 #include "passes/Passes.h"
 
-#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace ingot;
 using namespace ingot::compiler;
 namespace interpreter = ingot::reference::interpreter;
 
-/// Returns the module if it contains a plan after a named pass, else null. `op` may also be a single kernel or
-/// program over which the pass ran.
-static ModuleOp planBehind(Pass *pass, Operation *op) {
-  ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  return pass->getArgument().empty() || module.getOps<plan::ProgramOp>().empty() ? ModuleOp()
-                                                                                 : module;
+/// Passes may also run over single kernels or programs.
+static ModuleOp moduleOf(Operation *op) {
+  return isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+}
+
+/// Returns whether kernels are selected, but are not yet functions of a program.
+static bool isBeingLowered(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isa<kernel::DispatchOp, plan::DispatchOp>(op) ? WalkResult::interrupt()
+                                                             : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Adds the passes that finish the lowering of such a module. Each value gets a buffer of its own, so that kernels are
+/// checked as they were selected.
+static void addRestOfLowering(OpPassManager &passes, ModuleOp module) {
+  if (module.getOps<plan::ProgramOp>().empty())
+    passes.addPass(createPlacePass({/*inPlace=*/false}));
+  passes.addPass(createOutlinePass());
 }
 
 void LoweredPlan::runAfterPass(Pass *pass, Operation *op) {
-  if (!lowered)
-    if (ModuleOp plan = planBehind(pass, op))
-      lowered = plan.clone();
+  ModuleOp module = moduleOf(op);
+  if (!lowered && !pass->getArgument().empty() && !module.getOps<plan::ProgramOp>().empty() &&
+      !isBeingLowered(module))
+    lowered = module.clone();
 }
 
 /// Runs all checks of a plan, against the model and against the freshly lowered plan.
@@ -45,7 +62,7 @@ namespace {
 /// The first pass after which the plan is wrong.
 struct WrongPass {
   std::string name, text; ///< the pass's argument, without and with its options
-  std::string pipeline;   ///< the pass as a pipeline over the module
+  std::string pipeline;   ///< the passes from `before` to `after`, over the module
   OwningOpRef<ModuleOp> before, after;
 };
 
@@ -55,7 +72,7 @@ static bool findsIds(ModuleOp plan) {
 }
 
 /// Checks the plan against the model after every pass until a plan is wrong. `withIds` means that the finished
-/// plan finds ids. Until the pass that adds this search has run, some steps may produce no ids.
+/// plan finds tokens. Until plan-find-ids has run, some steps leave none.
 class WrongPassSearch : public PassInstrumentation {
 public:
   WrongPassSearch(ModuleOp model, reference::WeightProvider &weights, bool withIds,
@@ -63,25 +80,40 @@ public:
       : model(model), weights(weights), withIds(withIds), found(found) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    ModuleOp module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-    if (!found && module && !pass->getArgument().empty())
-      before = module.clone();
+    ModuleOp module = moduleOf(op);
+    if (found || !module || pass->getArgument().empty() || isBeingLowered(module))
+      return;
+    before = module.clone();
+    pipeline.clear();
   }
   void runAfterPass(Pass *pass, Operation *op) override {
-    ModuleOp plan = planBehind(pass, op);
-    if (found || !plan)
+    ModuleOp module = moduleOf(op);
+    if (found || !module || pass->getArgument().empty())
+      return;
+    if (!pipeline.empty())
+      pipeline += ",";
+    pipeline += isa<ModuleOp>(op) ? asText(pass)
+                                  : op->getName().getStringRef().str() + "(" + asText(pass) + ")";
+    OwningOpRef<ModuleOp> plan = module.clone();
+    std::string run = pipeline;
+    if (isBeingLowered(module)) {
+      PassManager passes(module.getContext());
+      addRestOfLowering(passes, module);
+      for (Pass &rest : passes)
+        run += "," + asText(&rest);
+      if (failed(passes.run(*plan)))
+        return;
+    }
+    if (plan->getOps<plan::ProgramOp>().empty())
       return;
     interpreter::PlanEvidence ignored;
     interpreter::CheckOptions options;
-    options.idsToCome = withIds && !findsIds(plan);
-    auto done = check(model, lowered ? *lowered : plan, plan, weights, ignored, options);
-    if (!lowered)
-      lowered = plan.clone();
+    options.idsToCome = withIds && !findsIds(*plan);
+    auto done = check(model, lowered ? *lowered : *plan, *plan, weights, ignored, options);
     if (!done && !interpreter::isNotInterpreted(done.error()))
-      found = {pass->getArgument().str(), asText(pass),
-               isa<ModuleOp>(op) ? asText(pass)
-                                 : op->getName().getStringRef().str() + "(" + asText(pass) + ")",
-               std::move(before), plan.clone()};
+      found = {pass->getArgument().str(), asText(pass), run, std::move(before), plan->clone()};
+    if (!lowered && !isBeingLowered(module))
+      lowered = std::move(plan);
   }
 
 private:
@@ -89,7 +121,8 @@ private:
   reference::WeightProvider &weights;
   const bool withIds;
   std::optional<WrongPass> &found;
-  OwningOpRef<ModuleOp> lowered, before;
+  OwningOpRef<ModuleOp> lowered, before; ///< `before` the passes of `pipeline`
+  std::string pipeline;
 };
 } // namespace
 

@@ -105,6 +105,15 @@ WorkItems MatmulOp::workItems() {
   return {WorkItems::Constant, panels * experts(), false};
 }
 int64_t MatmulOp::rowsOfUnit(Value) { return rowsOfToken(); }
+/// A residual may be the output of its segment. x may not: every panel reads whole rows of it.
+bool MatmulOp::mayOverwrite(Value output, Value input) {
+  const int64_t segment = llvm::find(getOutputs(), output) - getOutputs().begin();
+  int64_t first = 0;
+  for (int64_t count : getAuxCounts().take_front(segment))
+    first += count;
+  return input != getX() &&
+         llvm::is_contained(getAux().slice(first, getAuxCounts()[segment]), input);
+}
 bool MatmulOp::isPerRow() { return getExtent() == Extent::Rows; }
 /// Sums 2 N K over all weights. For q8x2 both planes count, as in steps of one row and in sampled steps (greedy
 /// steps of several rows skip most of the second plane: codegen/cpu/MatmulCandidates.h).

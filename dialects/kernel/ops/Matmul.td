@@ -5,7 +5,7 @@
 include "dialects/kernel/KernelTypes.td"
 
 def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isPerRow", "operationsPerUnit",
-                                                "rowsOfUnit"], [AttrSizedOperandSegments]> {
+                                                "rowsOfUnit", "mayOverwrite"], [AttrSizedOperandSegments]> {
   let summary = "y_s[t][n] = epilogue_s(sum_k w_s[n][k] x[t][k], aux…), for each segment s of weight rows";
   let description = [{
     With `gated`, each segment has two weights and the epilogue two accumulators. Gates and ups alternate: weights are
@@ -45,14 +45,14 @@ def Kernel_MatmulOp : Kernel_LaunchOp<"matmul", ["rowOperand", "workItems", "isP
                           (`of` $routes^ `:` type($routes))? (`->` type($fused)^)? attr-dict-with-keyword $epilogues }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// The type of x; for a fused value, the type that it would have in memory.
+    /// Returns the type of x; for a fused value, the type that it would have in memory.
     ActivationType xType() { return activationTypeOf(getX()); }
     int64_t segments() { return getWeights().size() / (getGated() ? 2 : 1); }
     int64_t segmentRows(int64_t s) { return segmentWeight(s).rows(); }
     ::ingot::lm::WeightType segmentWeight(int64_t s) {
       return ::llvm::cast<::ingot::lm::WeightType>(getWeights()[s * (getGated() ? 2 : 1)].getType());
     }
-    /// The number of matrices in each weight, and the number of them that a token uses.
+    /// Returns the number of matrices in each weight, and the number of them that a token uses.
     int64_t experts() { return segmentWeight(0).matrices(); }
     int64_t rowsOfToken() { return getRoutes() ? getRoutes().getType().getUsed() : 1; }
     /// Replaces a projection that writes its results by one that returns them as fused values, still without

@@ -21,7 +21,7 @@ LogicalResult Fp8RowsOp::verify() {
   return success();
 }
 
-/// The expected number of columns: one per value, or an order for each expert.
+/// Returns the expected number of columns: one per value, or an order for each expert.
 static int64_t columnsAsked(RowwiseOp op) {
   return op.getRoutes() && op.ordersByExpert()
              ? op.getRoutes().getType().getExperts() * orderStride(op.width())
@@ -85,6 +85,10 @@ bool RowwiseOp::isPerRow() { return getExtent() == Extent::Rows; }
 int64_t RowwiseOp::rowsOfUnit(Value operand) {
   return dispatches() && llvm::is_contained(getInputs(), operand) ? 1 : getRowsOfToken();
 }
+/// Where rows are gathered or their columns permuted, a value may be read after another was written.
+bool RowwiseOp::mayOverwrite(Value, Value input) {
+  return !getGather() && !getRoutes() && !getColumns() && llvm::is_contained(getInputs(), input);
+}
 /// Counts each operation of the region once per element. Statistics and exp count as one operation, because
 /// such kernels are bound by memory.
 int64_t RowwiseOp::operationsPerUnit() {
@@ -94,3 +98,13 @@ int64_t RowwiseOp::operationsPerUnit() {
 }
 bool GatherOp::gathersWeights() { return true; }
 int64_t GatherOp::operationsPerUnit() { return 2 * getOutput().getType().getN(); }
+
+RowwiseOp kernel::copyRows(OpBuilder &b, Location location, Value from, ValueRange to,
+                           Extent extent, int64_t rowsOfToken) {
+  auto op = RowwiseOp::create(b, location, from, to, extent, /*gather=*/false);
+  op.setRowsOfToken(rowsOfToken);
+  OpBuilder::InsertionGuard guard(b);
+  Value x = b.createBlock(&op.getBody(), {}, b.getF32Type(), location)->getArgument(0);
+  YieldOp::create(b, location, SmallVector<Value>(to.size(), x));
+  return op;
+}

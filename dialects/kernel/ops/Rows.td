@@ -17,7 +17,8 @@ def Kernel_Fp8RowsOp : Kernel_LaunchOp<"fp8_rows", ["workItems", "isPerRow", "ro
   let hasVerifier = 1;
 }
 
-def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit", "rowsOfUnit"],
+def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "operationsPerUnit", "rowsOfUnit",
+                                                   "mayOverwrite"],
                                        [AttrSizedOperandSegments]> {
   let summary = "outputs[t][i] = region(inputs[t][i]…), with statistics over the row";
   let description = [{
@@ -55,9 +56,9 @@ def Kernel_RowwiseOp : Kernel_LaunchOp<"rowwise", ["workItems", "isPerRow", "ope
   }]>];
   let extraClassDeclaration = [{
     int64_t width() { return activationTypeOf(getFused() ? ::mlir::Value(getFused()) : getOutputs().front()).getN(); }
-    /// Whether the rows of the inputs belong to tokens, not yet to experts.
+    /// Returns whether the rows of the inputs belong to tokens, not yet to experts.
     bool dispatches() { return getRoutes() && !getDispatched(); }
-    /// Whether `columns` has a permutation for each expert.
+    /// Returns whether `columns` has a permutation for each expert.
     bool ordersByExpert() { return getColumns() && getColumns().getType().rows() != width(); }
   }];
 }

@@ -30,7 +30,7 @@ void FuncOp::build(OpBuilder &b, OperationState &state, StringRef name, Function
   state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
   state.addRegion();
 }
-/// Whether the op takes results of an anchor.
+/// Returns whether the op takes results of an anchor.
 static bool isConsumer(Operation &op) {
   auto launch = dyn_cast<LaunchInterface>(op);
   Value rows = launch ? launch.rowOperand() : Value();
@@ -38,7 +38,7 @@ static bool isConsumer(Operation &op) {
     return operand != rows && isa<FusedType>(operand.getType());
   });
 }
-/// Whether the op produces the rows of another op.
+/// Returns whether the op produces the rows of another op.
 static bool isProducer(Operation &op) {
   return llvm::any_of(op.getUses(), [](OpOperand &use) {
     auto launch = dyn_cast<LaunchInterface>(use.getOwner());
@@ -48,9 +48,13 @@ static bool isProducer(Operation &op) {
 static bool isAnchor(Operation &op) {
   return isa<LaunchInterface>(op) && !isConsumer(op) && !isProducer(op);
 }
+LaunchInterface kernel::anchorOf(Block &ops) {
+  return llvm::count_if(ops, isAnchor) == 1 ? cast<LaunchInterface>(*llvm::find_if(ops, isAnchor))
+                                            : LaunchInterface();
+}
 
-Operation *FuncOp::anchor() { return &*llvm::find_if(getBody().front(), isAnchor); }
-LaunchInterface FuncOp::launch() { return cast<LaunchInterface>(anchor()); }
+Operation *FuncOp::anchor() { return launch(); }
+LaunchInterface FuncOp::launch() { return anchorOf(getBody().front()); }
 
 SmallVector<OperandEffect> FuncOp::operandEffects() {
   SmallVector<OperandEffect> effects(getNumArguments());
@@ -94,9 +98,14 @@ void FuncOp::addWorkspace(int64_t bytes) {
   setFunctionType(FunctionType::get(getContext(), getBody().getArgumentTypes(), {}));
 }
 
+bool kernel::isMemory(Type type) {
+  return isa<ActivationType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(
+      type);
+}
+
 LogicalResult FuncOp::verify() {
   Block &body = getBody().front();
-  if (llvm::count_if(body, isAnchor) != 1 || !isa<ReturnOp>(body.back())) // func_c1
+  if (!anchorOf(body) || !isa<ReturnOp>(body.back())) // func_c1
     return emitOpError("expects one op that is neither producer nor consumer, and a return");
   for (Operation &op : ops()) {
     if (!isAnchor(op) && !isProducer(op) && !isConsumer(op)) // func_c5
@@ -113,8 +122,7 @@ LogicalResult FuncOp::verify() {
   if (getFunctionType().getNumResults()) // func_c2
     return emitOpError("expects no results: a kernel writes its operands");
   for (Type type : getArgumentTypes())
-    if (!isa<ActivationType, RoutesType, KvPoolType, FixedStateType, WeightType, WorkspaceType>(
-            type)) // func_c3
+    if (!isMemory(type)) // func_c3
       return emitOpError(
                  "expects operands to be rows, routes, weights, a workspace or states, got ")
              << type;

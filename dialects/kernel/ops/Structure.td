@@ -29,20 +29,21 @@ def Kernel_FuncOp : Kernel_Op<"func", [IsolatedFromAbove, FunctionOpInterface]> 
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
-    /// The op that is neither a producer nor a consumer.
+    /// Returns the op that is neither a producer nor a consumer.
     ::mlir::Operation *anchor();
     ::ingot::kernel::LaunchInterface launch();
     /// Gives the anchor a workspace of that size as the kernel's last operand, if it has none and `bytes` is not 0.
     void addWorkspace(int64_t bytes);
-    /// All ops, producers first. The kernel accesses its operands as these ops access theirs.
+    /// Returns all ops, producers first. The kernel accesses its operands as these ops access their own operands.
     auto ops() { return getBody().front().without_terminator(); }
-    /// The combined effect of all ops on each operand. Fused values are not memory.
+    /// Returns the combined effect of all ops on each operand. Fused values are not memory.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
-    /// Bytes that a launch moves per unit, a token or a logits row (LaunchInterface::isPerRow). An operand counts once,
-    /// because repeated reads hit a cache. Workspaces, weights that a launch reads whole, and reads of a paged state
-    /// (LaunchInterface::bytesPerPosition) are not counted. The layouts of gathered weights must have been chosen.
+    /// Returns the number of bytes that a launch moves per unit, a token or a logits row (LaunchInterface::isPerRow).
+    /// An operand counts once, because repeated reads hit a cache. Workspaces, weights that a launch reads whole, and
+    /// reads of a paged state (LaunchInterface::bytesPerPosition) are not counted. The layouts of gathered weights must
+    /// have been chosen.
     int64_t bytesPerUnit();
-    /// The smallest and the largest count of `counts`.
+    /// Returns the smallest and the largest count of `counts`.
     int64_t leastCount() { return getCounts() ? getCounts()->getLeast() : 1; }
     int64_t mostCount() {
       return getCounts() && getCounts()->getMost() ? *getCounts()->getMost() : std::numeric_limits<int64_t>::max();

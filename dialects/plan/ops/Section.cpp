@@ -52,7 +52,7 @@ SmallVector<LaunchOp> SectionOp::launchesIn(const StepCounts &counts) {
 LogicalResult SectionOp::verify() {
   bool cases = !getBody().getOps<CaseOp>().empty();
   for (Operation &op : getBody().front()) {
-    if (!isa<LaunchOp, WhenOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
+    if (!isa<LaunchOp, DispatchOp, WhenOp, CaseOp>(op) || isa<CaseOp>(op) != cases) // section_c1
       return op.emitOpError("is next to cases: expects a section of either launches or cases");
     auto one = dyn_cast<CaseOp>(op);
     const bool last = &op == &getBody().front().back();
@@ -62,7 +62,17 @@ LogicalResult SectionOp::verify() {
   return success();
 }
 
-/// Bytes that the operand needs per unit of a buffer; 0 if the operand is not a buffer.
+LogicalResult DispatchOp::verify() {
+  if (getBody().getNumArguments() != getArgs().size()) // dispatch_c1
+    return emitOpError("passes ") << getArgs().size() << " operands, its region takes "
+                                  << getBody().getNumArguments();
+  for (BlockArgument argument : getBody().getArguments())
+    if (argument.use_empty()) // dispatch_c2
+      return emitOpError("passes operand ") << argument.getArgNumber() << ", which is not used";
+  return success();
+}
+
+/// Returns the number of bytes that the operand needs per unit of a buffer; 0 if the operand is not a buffer.
 static int64_t bufferBytes(Type type) {
   if (auto workspace = dyn_cast<kernel::WorkspaceType>(type))
     return workspace.getBytes();

@@ -16,7 +16,7 @@ def Plan_SectionOp : Plan_Op<"section", [Symbol, HasParent<"ProgramOp">, NoTermi
   let extraClassDeclaration = [{
     /// Its cases in order. A section without cases yields one case that always runs.
     ::llvm::SmallVector<Case> cases();
-    /// The launches that a step with these counts runs, in order, before or after the expansion of cases.
+    /// Returns the launches that a step with these counts runs, in order, before or after the expansion of cases.
     ::llvm::SmallVector<LaunchOp> launchesIn(const StepCounts &counts);
   }];
 }
@@ -42,15 +42,24 @@ def Plan_WhenOp : Plan_Op<"when", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]
   let assemblyFormat = "custom<Conditions>($when) $body (`else` $otherwise^)? attr-dict";
 }
 
+def Plan_DispatchOp : Plan_Op<"dispatch", [HasParent<"SectionOp">, IsolatedFromAbove, NoTerminator, SingleBlock]> {
+  let summary = "a launch whose kernel is still its region: each argument is the memory of an operand";
+  let description = "kernel-place makes them; plan-outline replaces each by a plan.launch of the kernel.func `name`.";
+  let arguments = (ins StrAttr:$name, ArrayAttr:$args);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$name $args attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
 def Plan_LaunchOp : Plan_Op<"launch", [ParentOneOf<["SectionOp", "CaseOp", "WhenOp"]>,
                                        DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs one kernel on its operands; `no_barrier`: the next launch need not wait for it";
   let arguments = (ins FlatSymbolRefAttr:$kernel, ArrayAttr:$args, UnitAttr:$no_barrier);
   let assemblyFormat = "$kernel $args (`no_barrier` $no_barrier^)? attr-dict";
   let extraClassDeclaration = [{
-    /// The effect of the launch's kernel, which is in the enclosing module, on each operand.
+    /// Returns the effect of the launch's kernel, which is in the enclosing module, on each operand.
     ::llvm::SmallVector<::ingot::kernel::OperandEffect> operandEffects();
-    /// The op that anchors the kernel.
+    /// Returns the op that anchors the kernel.
     ::mlir::Operation *anchor();
   }];
 }

@@ -125,7 +125,7 @@ TEST(CudaRowwise, RegionOps) {
   });
 }
 
-/// The ops that passes/lowering/RegionLowering.cpp emits for mish, quick_gelu and relu2, each
+/// The ops that passes/select/ScalarOps.cpp emits for mish, quick_gelu and relu2, each
 /// result added to the next.
 TEST(CudaRowwise, Activations) {
   int64_t n = 96, tokens = 2;

@@ -1,6 +1,7 @@
 //===- PlanChecksTest.cpp - A wrong plan is reported with the pass that made it ----===//
 #include "compiler/driver/checks/PlanChecks.h"
 #include "compiler/targets/CodeTarget.h"
+#include "dialects/kernel/ops/Dispatch.h"
 #include "dialects/plan/ops/Section.h"
 #include "passes/Passes.h"
 #include "tests/SourceDir.h"
@@ -11,6 +12,7 @@
 #include "gtest/gtest.h"
 
 #include <functional>
+#include <map>
 #include <utility>
 
 using namespace mlir;
@@ -30,6 +32,16 @@ struct PlantedPass : PassWrapper<PlantedPass, OperationPass<ModuleOp>> {
 
   std::string name;
   Deed deed;
+};
+
+/// Makes passes of the pipeline wrong: each deed is done after the pass of that name.
+struct Plants : PassInstrumentation {
+  explicit Plants(const std::map<std::string, Deed> &deeds) : deeds(deeds) {}
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (auto planted = deeds.find(pass->getArgument().str()); planted != deeds.end())
+      planted->second(cast<ModuleOp>(op));
+  }
+  const std::map<std::string, Deed> &deeds;
 };
 
 void nothing(ModuleOp) {}
@@ -80,6 +92,7 @@ protected:
     return verdict ? "" : verdict.error().format();
   }
 
+  std::map<std::string, Deed> within; ///< what passes of the lowering pipeline do wrong, by name
   llvm::StringSet<> users;
   std::vector<PassEvidence> evidence;
   int runsAgain = 0;
@@ -96,6 +109,7 @@ private:
     build(pm);
     if (watch)
       pm.addInstrumentation(std::move(watch));
+    pm.addInstrumentation(std::make_unique<Plants>(within)); // the last one runs first after a pass
     return succeeded(pm.run(module));
   }
 
@@ -122,6 +136,44 @@ TEST_F(PlanChecks, AWrongPassIsNamed) {
 TEST_F(PlanChecks, OfTwoWrongPassesTheFirstIsNamed) {
   const std::string said = check({{"first", dropBarriers}}, {{"second", dropBarriers}});
   EXPECT_NE(said.find("\n  after pass first: @"), std::string::npos) << said;
+}
+
+/// Exchanges gate and up.
+static void exchangeWeights(ModuleOp module) {
+  module.walk([](kernel::DispatchOp dispatch) {
+    if (dispatch.getName() == "gate_up") {
+      Value gate = dispatch.getInputs()[1];
+      dispatch->setOperand(1, dispatch.getInputs()[2]);
+      dispatch->setOperand(2, gate);
+    }
+  });
+}
+
+// Kernels are checked before their values are placed.
+TEST_F(PlanChecks, AWrongKernelIsFoundBeforeItIsPlaced) {
+  within["lm-select-kernels"] = exchangeWeights;
+  const std::string said = check({}, {});
+  EXPECT_EQ(said.rfind("error[E0883]: ", 0), 0u) << said;
+  EXPECT_NE(said.find("\n  after pass lm-select-kernels: "), std::string::npos) << said;
+  EXPECT_NE(said.find("kernel-place{in-place=false},plan-outline,check-plan"), std::string::npos)
+      << said;
+}
+
+// A result that is not where later kernels read it is not an error of the kernels.
+TEST_F(PlanChecks, AWrongPlacementIsFoundBeforeItIsOutlined) {
+  within["kernel-place"] = [](ModuleOp module) {
+    MLIRContext *context = module.getContext();
+    auto other = plan::BufferRefAttr::get(context, FlatSymbolRefAttr::get(context, "projections"));
+    module.walk([&](plan::DispatchOp dispatch) {
+      SmallVector<Attribute> args(dispatch.getArgs().getValue());
+      if (dispatch.getName() == "residual")
+        args.back() = other;
+      dispatch.setArgsAttr(ArrayAttr::get(context, args));
+    });
+  };
+  const std::string said = check({}, {});
+  EXPECT_EQ(said.rfind("error[E088", 0), 0u) << said;
+  EXPECT_NE(said.find("\n  after pass kernel-place: "), std::string::npos) << said;
 }
 
 TEST_F(PlanChecks, AnOptionalPassCanBeDisabled) {

@@ -1,4 +1,4 @@
-// The operands of sums and products may come in either order, and each file has the same effect in our pass as under
+// The operands of sums and products may come in either order, and each file has the same effect in its pass as under
 // lm-apply-patterns.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-gate-up,lm-fuse-residual,lm-fuse-norms))' > %t.passes
 // RUN: FileCheck %s < %t.passes

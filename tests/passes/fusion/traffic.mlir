@@ -1,7 +1,7 @@
-// Every fusion must save launches or bytes: the cost of a step of a tiny model with and without each fusion
-// (plan-count-traffic: bytes of weights, bytes per token, bytes per logits row). Named patterns are measured without
-// the grouper, which would fuse part of what they leave. The fusion of norm and rotation with the append to the cache
-// is not optional: no other kernel does it.
+// Every fusion must save launches or bytes. plan-count-traffic counts those of a step of a tiny model with and without
+// each fusion (bytes of weights, per token and per logits row). Named patterns are measured without the grouper, which
+// would fuse some of the ops that a disabled pattern leaves. The fusion of norm and rotation with the append to the
+// cache is not optional, because no other kernel computes them.
 // DEFINE: %{model} = llama
 // DEFINE: %{options} =
 // DEFINE: %{plan} = ingot compile %S/../../checkpoints/tiny/%{model}-gguf-mixed/model.gguf --emit plan %{options}
@@ -17,12 +17,12 @@
 // RUN: %{plan} | FileCheck %s --check-prefix=GATE-UP
 // GATE-UP: bytes_per_step = array<i64: 247744, 30674, 3456>, {{.*}} launches = 26 :
 
-// q, k and v in each layer, gate and up in one.
+// Projections of one input: q, k and v in each layer, gate and up in one of them.
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-projections
 // RUN: %{plan} | FileCheck %s --check-prefix=PROJECTIONS
 // PROJECTIONS: bytes_per_step = array<i64: 247744, 30610, 3456>, {{.*}} launches = 29 :
 
-// The residual and a bias.
+// A projection with the addition of the residual or of a bias.
 // REDEFINE: %{options} = --disable lm-group-elementwise --disable lm-fuse-residual
 // RUN: %{plan} | FileCheck %s --check-prefix=RESIDUAL
 // RESIDUAL: bytes_per_step = array<i64: 247744, 40658, 3456>, {{.*}} launches = 30 :

@@ -1,6 +1,6 @@
 // The value that layers pass on has a separate buffer of its width, whatever its name (here a weight has the same name)
 // and the model's hidden size. The input of the first layer is written there, whether it is the embedding or not.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{kv=f32})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-select-kernels{kv=f32},kernel-place,plan-outline)' | FileCheck %s
 // RUN: ingot-opt %s --ingot-lower | ingot-opt --check-plan=against=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 
 // CHECK:      plan.buffer @x_1 per_token 256 persistent

@@ -1,8 +1,8 @@
 // A short convolution between two gates: three projections in one launch, the products row by row, the convolution with the
 // state of its layer. The gated rows are written in the encoding that the output projection reads, which also adds the
 // residual.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16})' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-select-kernels{precision=fast kv=f16},kernel-place,plan-outline)' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline)' | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: kernel.func @conv_0(
 // CHECK-SAME:    %[[X:.*]]: !kernel.activation<64, f32>, %[[W:.*]]: !lm.weight<192, f32>, %[[B:.*]]: !lm.weight<64, f32>, %[[S:.*]]: !kernel.fixed_state<#lm.fixed<[x: 2x64 x f32]>>, %[[Y:.*]]: !kernel.activation<64, f32>)

@@ -1,7 +1,7 @@
-// The target chooses a matrix's layout from all of its consumers: the embedding is tied, gathered in one section and
-// multiplied in another, and two layers pass theirs to one kernel. Matrices multiplied by f32 rows are in panels on
-// GPUs, too. Vectors have no layout. Bytes of a step are those of the layout: 2 panels or 3 tiles of the head, 2176 or
-// 3264, and for each layer a matrix of 8192 and a vector of 256.
+// The target chooses a matrix's layout from all of its consumers: the tied embedding is gathered in one section and
+// multiplied in another, and two layers pass their matrices to one kernel. Matrices that are multiplied by f32 rows are
+// in panels on GPUs as well. Vectors have no layout. The layouts determine the bytes of a step: 2176 for 2 panels of
+// the head or 3264 for 3 tiles, and for each layer 8192 for a matrix and 256 for a vector.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts,plan.program(plan-count-traffic))' | FileCheck %s --check-prefixes=CHECK,CPU -DL=panel32
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts{device=cuda},plan.program(plan-count-traffic))' | FileCheck %s --check-prefixes=CHECK,GPU -DL=frag16
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(kernel-choose-layouts{device=npu})' 2>&1 | FileCheck %s --check-prefix=NONE

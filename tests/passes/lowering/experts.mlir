@@ -1,7 +1,7 @@
 // A layer of experts next to a shared one that all tokens use: router, routes and dispatch are separate launches; gate
 // and up of all experts are one launch, whose rows are dispatched in the encoding that the projections read.
 // DEFINE: %{model} = %S/../plan_interpreter/Inputs/experts.mlir
-// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' -o %t.plan.mlir
+// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-select-kernels{precision=fast kv=f16},kernel-place,plan-outline)' -o %t.plan.mlir
 // RUN: FileCheck %s --input-file=%t.plan.mlir
 
 // The router is not rounded and does not read rounded rows; a launch of experts has one projection or one pair.
@@ -27,9 +27,9 @@
 // CHECK-DAG:   plan.buffer @routes per_token 128
 // CHECK-DAG:   plan.buffer @[[DOWN]] per_token 512
 
-// On GPUs, too: the router and the gate of the shared expert read the norm's f32 rows, and their weights are in panels.
-// The shared expert and the experts read bf16.
-// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// On GPUs as well, the router and the gate of the shared expert read the norm's f32 rows, and their weights are in
+// panels. The shared expert and the experts read bf16.
+// RUN: ingot-opt %{model} --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{precision=fast kv=bf16 device=cuda},kernel-place,plan-outline,kernel-choose-layouts{device=cuda})' | FileCheck %s --check-prefix=CUDA
 // CUDA-LABEL: kernel.func @projections_0(%{{.*}}: !kernel.activation<64, f32>, %{{.*}}: !lm.weight<6x64, f32, panel32>, %{{.*}}: !lm.weight<1x64, bf16, panel32>,
 // CUDA-NOT:     fast_float
 // CUDA-LABEL: kernel.func @dispatch_0(
@@ -37,7 +37,7 @@
 // CUDA-LABEL: kernel.func @gate_up_0(%{{.*}}: !kernel.activation<64, bf16>, %{{.*}}: !lm.weight<6x32x64, q4_0, frag16>,
 
 // A router that is quantised in the checkpoint reads the same rows as all projections, and a remark reports it.
-// RUN: sed 's/6x64, f32/6x64, q8_0/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda})' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s --check-prefix=CODES
+// RUN: sed 's/6x64, f32/6x64, q8_0/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{precision=fast kv=bf16 device=cuda},kernel-place,plan-outline,kernel-choose-layouts{device=cuda})' --remarks-filter-missed=fusion --remark-policy=all 2>&1 | FileCheck %s --check-prefix=CODES
 // CODES:      remark: [Missed] router | Category:fusion | {{.*}}Reason="its launch has quantised weights, which read rounded rows"
 // CODES:      kernel.func @projections_{{.*}}(%{{.*}}: !kernel.activation<64, bf16>, {{.*}}!lm.weight<6x64, q8_0, frag16>
 
@@ -54,7 +54,7 @@
 
 // Experts with fp8 weights read fp8 rows if each has more than 64 rows on average: with 2 of 6 experts per token, that
 // is at 193 tokens and more.
-// RUN: sed 's/\(6x[0-9]*x[0-9]*\), q4_0/\1, fp8/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-lower-to-plan{precision=fast kv=bf16 device=cuda},kernel-choose-layouts{device=cuda},kernel-fp8-cases)' | FileCheck %s --check-prefix=FP8
+// RUN: sed 's/\(6x[0-9]*x[0-9]*\), q4_0/\1, fp8/g' %{model} | ingot-opt --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-select-kernels{precision=fast kv=bf16 device=cuda},kernel-place,plan-outline,kernel-choose-layouts{device=cuda},kernel-fp8-cases)' | FileCheck %s --check-prefix=FP8
 // FP8-LABEL: kernel.func @fp8_0(
 // FP8:         kernel.fp8_rows %{{.*}} : <64, bf16> outs(%{{.*}} : <64, fp8>) {extent = #kernel.extent<tokens>, rows_of_token = 2 : i64}
 // FP8-LABEL: kernel.func @gate_up_0(

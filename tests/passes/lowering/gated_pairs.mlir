@@ -1,6 +1,6 @@
 // The gate of a pair, the projection to which the activation is applied, is its first weight, whatever the region's
 // name and the order of its ops. Two projections without an activation keep their order.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s
 
 // CHECK:      plan.section @pairs {
 // CHECK-NEXT:   plan.launch @gate_up_0 [#plan.buffer<@x>, #plan.layer_weight<0>, #plan.layer_weight<1>,

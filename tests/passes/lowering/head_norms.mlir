@@ -1,6 +1,6 @@
 // Layer norms of heads, each with its own weight: the kernel that rotates and appends subtracts the mean first.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-fuse-rope-append))' | FileCheck %s --check-prefix=FUSED
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s
 
 // FUSED:      lm.fused "rope_append"
 // FUSED-DAG:    lm.layer_norm {{.*}}heads = 4 : i64

@@ -1,7 +1,7 @@
 // Layer norms: two statistics of a row, one after the other. The last norm reads selected rows. A norm parallel to
 // attention (a parallel residual) reads the layer's input before the sum takes its place.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues)' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline,kernel-norm-prologues)' | FileCheck %s --check-prefix=CUDA
 
 // CHECK-LABEL: kernel.func @norm_0
 // CHECK:         kernel.rowwise

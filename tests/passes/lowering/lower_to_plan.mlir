@@ -1,14 +1,14 @@
-// A whole layer: eight launches in fast precision, one projection's rows as int8, the residual in place, the head's
-// rows as two planes. In exact precision rows are f32. Launches and bytes per step are counted here.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
+// In fast precision, a whole layer has eight launches. The rows of one projection are int8, the residual is added in
+// place, and the head's rows have two planes. In exact precision, rows are f32.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-select-kernels{precision=fast kv=f16},kernel-place,plan-outline)' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s --check-prefix=EXACT
 
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16})' | FileCheck %s --check-prefix=CUDA
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=f16})' 2>&1 | FileCheck %s --check-prefix=KV
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{device=cuda kv=fp8})' | FileCheck %s --check-prefix=KV8
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{kv=fp8})' 2>&1 | FileCheck %s --check-prefix=KV8-CPU
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline)' | FileCheck %s --check-prefix=CUDA
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{device=cuda kv=f16},kernel-place,plan-outline)' 2>&1 | FileCheck %s --check-prefix=KV
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{device=cuda kv=fp8},kernel-place,plan-outline)' | FileCheck %s --check-prefix=KV8
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{kv=fp8},kernel-place,plan-outline)' 2>&1 | FileCheck %s --check-prefix=KV8-CPU
 
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda kv=bf16})' | FileCheck %s --check-prefix=FP8
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-quantize-weights{rules=w*:fp8}),ingot-fuse,lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline)' | FileCheck %s --check-prefix=FP8
 
 // Projections with fp8 weights that may multiply in fp8 get their rows in two encodings: the fp8 rows are written once
 // for all readers, in an earlier launch.

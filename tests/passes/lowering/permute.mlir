@@ -1,20 +1,20 @@
 // Columns in another order (act-order): a launch that copies rows, in the encoding that projections read. Projections
 // of one input share the launch, which is never in place.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=EXACT
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-lower-to-plan{device=cuda kv=bf16},kernel-norm-prologues{device=cuda})' | FileCheck %s --check-prefix=CUDA
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-select-kernels{precision=fast kv=f16},kernel-place,plan-outline)' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s --check-prefix=EXACT
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings{device=cuda}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline,kernel-norm-prologues{device=cuda})' | FileCheck %s --check-prefix=CUDA
 
-// CHECK-LABEL: kernel.func @permute_0(%arg0: !kernel.activation<64, f32>, %arg1: !lm.weight<64, f32>, %arg2: !kernel.activation<64, q8>)
-// CHECK-NEXT:    kernel.rowwise ins(%arg0 : !kernel.activation<64, f32>) outs(%arg2 : !kernel.activation<64, q8>) by %arg1 : !lm.weight<64, f32>
+// CHECK-LABEL: kernel.func @permute_0(%arg0: !kernel.activation<64, f32>, %arg1: !kernel.activation<64, q8>, %arg2: !lm.weight<64, f32>)
+// CHECK-NEXT:    kernel.rowwise ins(%arg0 : !kernel.activation<64, f32>) outs(%arg1 : !kernel.activation<64, q8>) by %arg2 : !lm.weight<64, f32>
 // CHECK:       plan.section @plain {
 // CHECK-NEXT:    plan.launch @norm_0 [{{.*}}, #plan.buffer<@[[N:.*]]>]
-// CHECK-NEXT:    plan.launch @permute_0 [#plan.buffer<@[[N]]>, #plan.layer_weight<2>, #plan.buffer<@[[P:.*]]>]
+// CHECK-NEXT:    plan.launch @permute_0 [#plan.buffer<@[[N]]>, #plan.buffer<@[[P:.*]]>, #plan.layer_weight<2>]
 // CHECK-NEXT:    plan.launch @group_0 [#plan.buffer<@[[P]]>,
-// CHECK-NEXT:    plan.launch @permute_0 [{{.*}}, #plan.layer_weight<2>,
+// CHECK-NEXT:    plan.launch @permute_0 [{{.*}}, #plan.layer_weight<2>]
 
 // EXACT:       kernel.rowwise ins(%{{.*}} : !kernel.activation<64, f32>) outs(%{{.*}} : !kernel.activation<64, f32>) by
 
-// CUDA-LABEL:  kernel.func @permute_0(%arg0: !kernel.activation<64, f32>, %arg1: !lm.weight<64, f32>, %arg2: !kernel.activation<64, bf16>)
+// CUDA-LABEL:  kernel.func @permute_0(%arg0: !kernel.activation<64, f32>, %arg1: !kernel.activation<64, bf16>, %arg2: !lm.weight<64, f32>)
 // CUDA:        plan.section @plain {
 // CUDA-NEXT:     plan.launch @norm_0
 // CUDA-NEXT:     plan.launch @permute_0

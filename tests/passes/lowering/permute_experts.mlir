@@ -1,24 +1,24 @@
 // Columns of experts in another order. If all readers of dispatched rows use that order, the launch reads the rows of
 // tokens (@alone), else the dispatched rows (@both); an order that all experts share needs no routes (@same).
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-lower-to-plan{precision=fast kv=f16})' | FileCheck %s
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm.model(lm-choose-encodings),lm-select-kernels{precision=fast kv=f16},kernel-place,plan-outline)' | FileCheck %s
 
 // CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {extent = #kernel.extent<tokens>}
 // CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<128, f32> attributes {dispatched, extent = #kernel.extent<tokens>}
 // CHECK-DAG:   kernel.rowwise ins({{.*}}) outs(%{{.*}} : !kernel.activation<64, q8>) to {{.*}} by {{.*}} : !lm.weight<64, f32> attributes {extent = #kernel.extent<tokens>}
 // CHECK-LABEL: plan.section @alone {
 // CHECK:         plan.launch @group_routes_0
-// CHECK-NEXT:    plan.launch @permute_0 [#plan.buffer<@[[N:.*]]>, #plan.layer_weight<3>, #plan.buffer<@{{.*}}>, #plan.buffer<@routes>]
+// CHECK-NEXT:    plan.launch @permute_0 [#plan.buffer<@[[N:.*]]>, #plan.buffer<@{{.*}}>, #plan.buffer<@routes>, #plan.layer_weight<3>]
 // CHECK-NEXT:    plan.launch @linear
 // CHECK-LABEL: plan.section @both {
 // CHECK:         plan.launch @dispatch_0
 // CHECK-NEXT:    plan.launch @permute_1
 // CHECK-LABEL: plan.section @same {
 // CHECK:         plan.launch @group_routes_0
-// CHECK-NEXT:    plan.launch @permute_2 [{{.*}}, #plan.layer_weight<3>, #plan.buffer<@{{.*}}>, #plan.buffer<@routes{{.*}}>]
+// CHECK-NEXT:    plan.launch @permute_2 [{{.*}}, #plan.buffer<@{{.*}}>, #plan.buffer<@routes{{.*}}>, #plan.layer_weight<3>]
 // CHECK-NEXT:    plan.launch @linear
 
 // Rows that are read after their dispatch keep their memory until then.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-lower-to-plan{precision=exact kv=f32})' | FileCheck %s --check-prefix=LATE
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(ingot-fuse,lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline)' | FileCheck %s --check-prefix=LATE
 // LATE-LABEL:  plan.section @late {
 // LATE-NEXT:     plan.launch @norm_0 [{{.*}}, #plan.buffer<@[[N:norm.*]]>]
 // LATE:          plan.launch @add{{.*}} [#plan.buffer<@[[N]]>, #plan.buffer<@x>, #plan.buffer<@add{{.*}}>]

@@ -1,5 +1,5 @@
 // Ops without a kernel are refused with the reason, not lowered to something else.
-// RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
+// RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-select-kernels,kernel-place,plan-outline)' 2>&1 | FileCheck %s
 
 // CHECK: error: 'lm.rms_norm' op of heads is supported only where keys enter the cache (pattern rope_append)
 

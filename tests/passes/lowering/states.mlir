@@ -1,5 +1,5 @@
-// Layers have the states that they pass to their kind: here one, and none. A kind may have the name of a buffer.
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan{kv=f32})' | FileCheck %s
+// Layers have the states that they pass to their kind: one layer one, the other none. A kind may be named as a buffer.
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-select-kernels{kv=f32},kernel-place,plan-outline)' | FileCheck %s
 
 // CHECK:       plan.section @norm {
 // CHECK:       plan.buffer @norm_1

@@ -1,5 +1,5 @@
 // A state that its layer neither reads nor writes would waste memory.
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-lower-to-plan)' 2>&1 | FileCheck %s
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-select-kernels,kernel-place,plan-outline)' 2>&1 | FileCheck %s
 
 // CHECK: error: 'lm.state' op is kept, but its layer neither reads nor writes it
 

@@ -7,7 +7,7 @@
 // RUN: %{lower} | ingot-opt --check-plan=against=%t.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=RIGHT
 // RIGHT: remark: computes the same: {{[0-9]+}} launches in modes logits, greedy
 
-// The state of another layer.
+// A layer that gets the state of another layer.
 // RUN: %{lower} | sed 's/states \[@conv.1\]/states [@conv.0]/' | %{check} 2>&1 | FileCheck %s --check-prefix=STATE
 // STATE: error[E0887]: the step of layer 1 (@conv) does not match its layer
 // STATE: state 0 is @conv.0, where layer 0 takes @conv.0

@@ -1,4 +1,4 @@
-// Errors that lowering could make, each planted into a correct plan, and what the plan interpreter reports.
+// Errors that lowering could make, each planted into a correct plan, and the reports of the plan interpreter.
 // DEFINE: %{model} = %S/Inputs/model.mlir
 // DEFINE: %{lower} = ingot-opt %{model} --ingot-fuse --ingot-lower
 // DEFINE: %{check} = not ingot-opt --check-plan=against=%{model} -o /dev/null

@@ -1,4 +1,4 @@
-// Errors that packing and the elision of barriers could make.
+// Errors that packing and the elision of barriers could make, each planted into a correct plan.
 // DEFINE: %{model} = %S/Inputs/model.mlir
 // DEFINE: %{lower} = ingot-opt %{model} --ingot-fuse --ingot-lower
 // DEFINE: %{check} = not ingot-opt --check-plan -o /dev/null
@@ -15,7 +15,7 @@
 // BARRIER: error[E0881]: there is no barrier between @norm_0 of layer 0 and @gate_up_0 of layer 0
 // BARRIER: @norm_1, byte 0
 
-// And one around the pool.
+// A barrier removed between a write and a read of the pool.
 // RUN: %{lower} | sed '/launch @rope_append_0/s/$/ no_barrier/' | %{check} 2>&1 | FileCheck %s --check-prefix=POOL
 // POOL: error[E0881]: there is no barrier between @rope_append_0 of layer 0 and @attention_0 of layer 0
 

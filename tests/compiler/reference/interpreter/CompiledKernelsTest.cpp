@@ -31,10 +31,10 @@ using tests::LoweredModel;
 namespace {
 
 constexpr const char *kExact =
-    "lm-lower-to-plan{precision=exact kv=f32},kernel-fold-argmax{device=cpu},plan-expand-cases,"
+    "lm-select-kernels{precision=exact kv=f32},kernel-place,plan-outline,kernel-fold-argmax{device=cpu},plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";
 constexpr const char *kInt8 =
-    "lm.model(lm-choose-encodings),lm-lower-to-plan{kv=int8},kernel-fold-argmax{device=cpu},plan-expand-cases,"
+    "lm.model(lm-choose-encodings),lm-select-kernels{kv=int8},kernel-place,plan-outline,kernel-fold-argmax{device=cpu},plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";
 
 using Kernels = llvm::SmallVector<kernel::FuncOp>;
@@ -155,7 +155,7 @@ TEST(CompiledKernels, AMissingKernelIsFound) {
 namespace {
 
 constexpr const char *kCuda =
-    "lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-lower-to-plan{device=cuda kv=bf16},"
+    "lm.model(lm-choose-encodings{device=cuda fp8-rows=true}),lm-select-kernels{device=cuda kv=bf16},kernel-place,plan-outline,"
     "kernel-choose-layouts{device=cuda},kernel-fold-argmax{device=cuda},kernel-fp8-cases{few=64},kernel-append-epilogues,"
     "kernel-norm-prologues,plan-add-workspaces,plan-find-ids,plan-expand-cases,"
     "plan.program(plan-elide-barriers,plan-pack-buffers)";

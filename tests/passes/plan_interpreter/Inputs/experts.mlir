@@ -1,4 +1,4 @@
-// One layer of experts, chosen by scores with a bias, next to a projection that a gate of one value scales.
+// One layer of experts, chosen by scores with a bias, next to a projection whose rows a gate of one value scales.
 lm.model @model attributes {family = "t", vocab = 97 : i64, hidden = 64 : i64, max_positions = 64 : i64} {
   lm.weight @embd : !lm.weight<97x64, q8_0> {source = "embd"}
   lm.weight @norm : !lm.weight<64, f32> {source = "norm"}

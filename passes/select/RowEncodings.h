@@ -1,16 +1,18 @@
 //===- RowEncodings.h - Encodings of rows between launches ----------------===//
 //
-// Rows that pass between launches are stored as f32, or rounded to the encoding in which the projections that
-// read them multiply: on CPUs q8 (int8 with a scale per 32 values; q8x2, two planes, in the entry) where
-// weights are quantised; on GPUs bf16, or fp8 where weights are fp8. All other ops read f32, and so do
-// routers with floating-point weights. In lm the encoding is part of a value's type, and lm.cast converts to
-// it:
+// Rows that pass between launches are stored as f32, or rounded to the encoding that the projections multiply:
 //
-//   %n = lm.rms_norm %x, …  : tensor<?x576xf32>                            f32: others read it as well
+//   CPUs   q8 (int8 with a scale per 32 values) where weights are quantised; in the entry q8x2 (two planes)
+//   GPUs   bf16, or fp8 where weights are fp8
+//
+// All other ops read f32, and so do routers with floating-point weights. In lm the encoding is part of a value's type,
+// and lm.cast converts to it:
+//
+//   %n = lm.rms_norm %x, …  : tensor<?x576xf32>                            f32, because other ops read it as well
 //   %r = lm.cast %n         : tensor<?x576xf32> -> tensor<?x576xf32, "q8">
 //   %q = lm.linear %r, …
 //
-// ChooseEncodings.cpp inserts these ops. Lowering then looks only at the types of an op's operands and
+// ChooseEncodings.cpp inserts these ops. The selection of kernels then looks only at the types of an op's operands and
 // results.
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,10 +31,8 @@ class ModelOp;
 /// fast.
 void chooseEncodings(lm::ModelOp model, const Target &target, bool fp8Rows);
 
-/// The encoding of rows of type `rows`; nullopt if the type's encoding is not a row kind.
-std::optional<kernel::RowKind> encodingOf(mlir::Type rows);
-/// The kernel type of rows of type `rows`, which must have an encoding.
-kernel::ActivationType rowsOf(mlir::Type rows);
+using kernel::encodingOf;
+using kernel::rowsOf;
 /// The type of `rows` in an encoding other than f32.
 mlir::RankedTensorType withEncoding(mlir::Type rows, kernel::RowKind encoding);
 
@@ -58,7 +58,7 @@ mlir::Value inside(mlir::OpResult result);
 /// Whether the launch computes router logits (an lm.route reads its results). If so, neither its weights
 /// nor its input rows are rounded.
 bool choosesExperts(mlir::Operation *launch);
-/// Whether the op becomes arithmetic on single values and row statistics (RegionLowering.h).
+/// Whether the op becomes arithmetic on single values and row statistics (ScalarOps.h).
 bool isRowwise(mlir::Operation *op);
 
 } // namespace ingot

@@ -1,4 +1,4 @@
-//===- RegionLowering.h - lm ops as scalar arithmetic ---------------------===//
+//===- ScalarOps.h - lm ops as scalar arithmetic --------------------------===//
 #pragma once
 
 #include "dialects/lm/LmDialect.h"

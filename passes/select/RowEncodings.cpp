@@ -1,5 +1,5 @@
 //===- RowEncodings.cpp - Encodings of rows between launches --------------===//
-#include "passes/lowering/RowEncodings.h"
+#include "passes/select/RowEncodings.h"
 #include "dialects/lm/ops/Cast.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Experts.h"
@@ -10,19 +10,6 @@ using namespace mlir;
 using namespace ingot;
 using kernel::Extent;
 using kernel::RowKind;
-
-std::optional<RowKind> ingot::encodingOf(Type rows) {
-  Attribute encoding = cast<RankedTensorType>(rows).getEncoding();
-  if (!encoding)
-    return RowKind::F32;
-  auto name = dyn_cast<StringAttr>(encoding);
-  return name ? kernel::symbolizeRowKind(name.getValue()) : std::nullopt;
-}
-
-kernel::ActivationType ingot::rowsOf(Type rows) {
-  return kernel::ActivationType::get(
-      rows.getContext(), cast<RankedTensorType>(rows).getShape().back(), *encodingOf(rows));
-}
 
 RankedTensorType ingot::withEncoding(Type rows, RowKind encoding) {
   auto type = cast<RankedTensorType>(rows);

@@ -1,9 +1,9 @@
-// Caches of single layers get an element type, and layers of one kind that now differ get separate kinds. The original
-// kind stays with the layers that are not named, and a layer without a cache is unchanged.
+// Caches of single layers get an element type, and layers of one kind that then differ get separate kinds. Layers that
+// no rule names keep the original kind, and a layer without a cache is unchanged.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32,5-5:int8})' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=0-5:int8})' | FileCheck %s --check-prefix=ALL
-// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32},lm-lower-to-plan{kv=f16})' | FileCheck %s --check-prefix=PLAN
-// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-1:fp8},lm-lower-to-plan{kv=f16})' 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,4-4:f32},lm-select-kernels{kv=f16},kernel-place,plan-outline)' | FileCheck %s --check-prefix=PLAN
+// RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-1:fp8},lm-select-kernels{kv=f16},kernel-place,plan-outline)' 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int8,2-4:f32})' 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-6:int8})' 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not ingot-opt %s --pass-pipeline='builtin.module(lm-choose-kv{layers=1-2:int9})' 2>&1 | FileCheck %s --check-prefix=FORMAT

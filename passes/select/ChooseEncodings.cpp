@@ -2,8 +2,8 @@
 //
 // Inserts one conversion, shared by all consumers, for each value that projections read in an encoding other
 // than f32. Where the kernel of the producer can write that encoding itself, the conversion moves into the
-// producer's region, and the f32 rows are dropped if no consumer is left. A single op becomes a region for
-// that.
+// producer's region, and the f32 rows are dropped if no consumer is left. If the producer is a single op, a region is
+// made of it first.
 //
 //   lm.rms_norm %x    read only by projections    lm.fused "norm" { lm.rms_norm, lm.cast } -> "q8"
 //   lm.fused "norms"  also read by an addition    … -> f32, "q8"
@@ -13,7 +13,7 @@
 #include "dialects/lm/LmOps.h"
 #include "passes/Target.h"
 #include "passes/fusion/Regions.h"
-#include "passes/lowering/RowEncodings.h"
+#include "passes/select/RowEncodings.h"
 
 namespace ingot {
 #define GEN_PASS_DEF_CHOOSEENCODINGSPASS
@@ -57,7 +57,8 @@ private:
     }
   }
 
-  /// Adds the rounded rows of a value for all projections that need them. Returns null if none does.
+  /// Converts a value for all projections that read it rounded, and makes them read the conversion. Returns null if
+  /// there are none.
   lm::CastOp castOf(Value value, OpBuilder &b) {
     auto rows = dyn_cast<RankedTensorType>(value.getType());
     if (!rows || rows.getEncoding())
@@ -73,8 +74,8 @@ private:
       use->set(rounded);
     if (ofFp8.empty())
       return rounded;
-    // Weights other than fp8 read the bf16 rows from which fp8 rows are made, so fp8 rows are made last:
-    // before their first consumer.
+    // The fp8 rows are made from the bf16 rows, which projections of other weights read. The conversion to fp8 is
+    // therefore inserted late, right before its first consumer.
     auto consumerOf = [&](OpOperand *use) {
       return value.getParentBlock()->findAncestorOpInBlock(*use->getOwner());
     };
@@ -91,7 +92,8 @@ private:
   bool readsRounded(lm::LinearOp linear) const {
     if (!bf16)
       return linear.getWeight().getType().numeric().hasIntegerCodes();
-    // A projection that chooses the experts of tokens.
+    // All projections read rounded rows, except routers (they choose the experts of tokens) whose launch has only float
+    // weights.
     if (!choosesExperts(launchOf(linear)))
       return true;
     if (allWeights(linear, &NumericFormat::isFloat))
@@ -117,7 +119,7 @@ private:
     });
   }
 
-  /// Whether the launch that produces a value can write these rounded rows of it.
+  /// Whether the launch `producer` can write the result of `conversion` itself.
   bool writes(Operation *producer, lm::CastOp conversion) const {
     if (producer->hasAttr(lm::kernelAttrOf(device))) // an external kernel
       return false;
@@ -134,14 +136,13 @@ private:
 
   /// Makes one region of the ops of `producer` and the conversions of its results.
   static void moveInto(Operation *producer, OpGroup within) {
-    StringRef pattern = launchName(producer);
+    const std::string pattern = launchName(producer).str();
     OpGroup group;
-    group.insert_range(opsOf(producer));
     if (auto old = dyn_cast<lm::FusedOp>(producer)) {
-      for (Operation *op : group)
-        op->moveBefore(old);
-      old.replaceAllUsesWith(old.getBody().front().getTerminator()->getOperands());
-      old.erase();
+      IRRewriter rewriter(old);
+      group = inlineRegion(rewriter, old);
+    } else {
+      group.insert(producer);
     }
     group.insert_range(within);
     wrap(group, pattern);

@@ -1,15 +1,15 @@
-//===- RegionShape.cpp - See RegionShape.h ---------------------------------===//
+//===- TargetQuery.cpp - See TargetQuery.h ---------------------------------===//
 //
-//   a copy of the layer kind or entry ─▶ the ops as one region ─▶ encodings ─▶ its launch ─▶ layouts ─▶ Target::shapeOf
+//   a copy of the layer kind or entry ─▶ the ops as one region ─▶ encodings ─▶ its kernel ─▶ layouts ─▶ Target::shapeOf
 //
-// The ops are lowered by the code that lowers whole models, so the answer is the one that the model would
-// get.
+// The kernel is selected by the same code as the kernels of whole models, so the answer is valid for the model.
 //===----------------------------------------------------------------------===//
-#include "passes/lowering/RegionShape.h"
+#include "passes/select/TargetQuery.h"
 #include "dialects/kernel/ops/Structure.h"
 #include "dialects/lm/ops/Layers.h"
 #include "dialects/lm/ops/Model.h"
-#include "passes/lowering/SectionLowering.h"
+#include "passes/lowering/Outline.h"
+#include "passes/select/KernelSelection.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -29,13 +29,7 @@ static void fuseCopies(const OpGroup &group, const IRMapping &copied) {
       ops.insert(copy);
       continue;
     }
-    Block &body = fused.getBody().front();
-    SmallVector<Value> results(body.getTerminator()->getOperands());
-    while (&body.front() != body.getTerminator()) {
-      ops.insert(&body.front());
-      body.front().moveBefore(fused);
-    }
-    rewriter.replaceOp(fused, results);
+    ops.insert_range(inlineRegion(rewriter, fused));
   }
   wrap(ops, kAsked);
 }
@@ -83,29 +77,14 @@ std::string ingot::refusalOf(const OpGroup &group, const Target &target, bool ex
   if (!exact)
     chooseEncodings(copy, target, fp8Rows);
 
-  b.setInsertionPointToEnd(aside->getBody());
-  auto program = plan::ProgramOp::create(b, copy.getSymName(), copy.getFamily(), copy.getVocab(),
-                                         copy.getHidden(), copy.getMaxPositions());
-  b.setInsertionPointToStart(&program.getBody().emplaceBlock());
-  auto section = plan::SectionOp::create(b, "asked");
-  section.getBody().emplaceBlock();
   lm::FusedOp asked = askedIn(copy);
-  Block &block = *asked->getBlock();
-  ProgramBuilder builder(program, copy, {exact, KvFormat::F16, target.name()});
-  SectionLowering lowering(builder, section, block);
-  // The locations of its inputs do not matter, but they must differ.
-  int64_t place = 0;
-  auto bindAll = [&](ValueRange values) {
-    for (Value value : values)
-      lowering.bind(value, b.getI64IntegerAttr(place++));
-  };
-  bindAll(block.getArguments());
-  for (Operation &op : block)
-    if (&op != asked)
-      bindAll(op.getResults());
-  if (failed(lowering.lowerRange(asked->getIterator(), std::next(asked->getIterator()))))
-    return why.empty() ? "it cannot be lowered to a launch" : why;
-  for (auto fn : aside->getOps<kernel::FuncOp>()) {
+  KernelSelection selection(*asked->getBlock(), {exact, kDefaultKv, target.name()});
+  if (failed(selection.select(asked)))
+    return why.empty() ? "no kernel computes it" : why;
+  b.setInsertionPointToEnd(aside->getBody());
+  for (kernel::DispatchOp dispatch : selection.dispatches()) {
+    SmallVector<unsigned> order;
+    kernel::FuncOp fn = outline(b, dispatch.getBody(), order);
     chooseLayouts(fn, target);
     if (std::string refused = target.shapeOf(fn).refused; !refused.empty())
       return fn.anchor()->getName().getStringRef().str() + " " + refused;

@@ -1,5 +1,5 @@
-// Each value has the encodings that its consumers read. Its producer writes them if its kernel can, else another launch
-// converts it; f32 rows without readers are not written.
+// Each value has the encodings that its consumers read. Its producer writes them if the producer's kernel can,
+// otherwise another launch converts the value. f32 rows that nothing reads are not written.
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings))' | FileCheck %s
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings{precision=exact}))' | FileCheck %s --check-prefix=EXACT
 // RUN: ingot-opt %s --pass-pipeline='builtin.module(lm.model(lm-choose-encodings{device=cuda fp8-rows=true}))' | FileCheck %s --check-prefix=CUDA
@@ -9,19 +9,19 @@
 // CHECK:      lm.layer_kind @layer(%[[X:.*]]: tensor<?x64xf32>, %{{.*}}: !lm.batch
 // CHECK-NEXT:   %[[XQ:.*]] = lm.cast %[[X]] : tensor<?x64xf32> -> tensor<?x64xf32, "q8">
 // CHECK-NEXT:   %[[A:.*]] = lm.linear %[[XQ]]
-// Read by a sum and by a projection of integers: both encodings.
+// A sum and a projection with integer weights read this value, so it has both encodings.
 // CHECK-NEXT:   %[[N:.*]]:2 = lm.fused "norm" -> tensor<?x64xf32>, tensor<?x64xf32, "q8"> {
 // CHECK-NEXT:     %[[NORM:.*]] = lm.rms_norm %[[A]]
 // CHECK-NEXT:     %[[ROUND:.*]] = lm.cast %[[NORM]]
 // CHECK-NEXT:     lm.yield %[[NORM]], %[[ROUND]]
 // CHECK-NEXT:   }
-// A region gets another result; the rows of its projections are only read in rounded form.
+// The result of this region is only read in rounded form, so the region has no f32 result.
 // CHECK-NEXT:   %[[G:.*]] = lm.fused "gate_up" -> tensor<?x64xf32, "q8"> {
 // CHECK-COUNT-2:  lm.linear %[[N]]#1
 // CHECK:          %[[M:.*]] = lm.mul
 // CHECK-NEXT:     lm.cast %[[M]]
 // CHECK:        }
-// A projection writes one encoding: a launch converts rows that a sum reads, too.
+// A projection writes a single encoding. Its rows are also read as f32, so another launch converts them.
 // CHECK:        %[[P:.*]] = lm.linear %[[G]]
 // CHECK-NEXT:   %[[PQ:.*]] = lm.cast %[[P]]
 // Float weights read f32.
@@ -36,7 +36,7 @@
 
 // EXACT-NOT: lm.cast
 
-// All projections read bf16, and those of fp8 weights also fp8 rows, which are made before the first of them.
+// All projections read bf16, and those with fp8 weights also fp8 rows, which are made before the first such projection.
 // CUDA:      lm.layer_kind @layer(%[[X:.*]]: tensor<?x64xf32>, %{{.*}}: !lm.batch
 // CUDA-NEXT:   lm.cast %[[X]] : tensor<?x64xf32> -> tensor<?x64xf32, "bf16">
 // CUDA:        lm.fused "norm" -> tensor<?x64xf32>, tensor<?x64xf32, "bf16"> {

@@ -1,9 +1,9 @@
-//===- RegionLowering.cpp - lm ops as scalar arithmetic -------------------===//
+//===- ScalarOps.cpp - lm ops as scalar arithmetic ------------------------===//
 //
-// The formulas are those of LmOps.td, with one rounding per operation, so every target computes the same
-// bits.
+// The formulas are those in the descriptions of the lm ops. Each operation rounds once, so every target computes the
+// same bits.
 //===----------------------------------------------------------------------===//
-#include "passes/lowering/RegionLowering.h"
+#include "passes/select/ScalarOps.h"
 #include "dialects/kernel/ops/Region.h"
 #include "dialects/lm/ops/Elementwise.h"
 #include "dialects/lm/ops/Experts.h"

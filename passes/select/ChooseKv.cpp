@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace ingot;
 using namespace ingot::lm;
 
-/// For each layer the element of its caches; null to keep the present one.
+/// For each layer the new element type of its caches; null to keep the present one.
 using Elements = SmallVector<StringAttr>;
 
 static void setElement(LayerKindOp kind, StringAttr element) {
@@ -24,11 +24,11 @@ static void setElement(LayerKindOp kind, StringAttr element) {
       kind.setElement(unsigned(i), element);
 }
 
-/// Points each layer at the kind whose cache elements match. The original kind stays with the layers that
-/// have no element, or else with those that have the first.
+/// Gives each layer a kind whose caches have the layer's element type. Layers without a new element type keep the
+/// original kind; if there are none, the layers with the first element type keep it.
 static void splitKinds(SymbolTable &symbols, LayersOp layers, const Elements &elements) {
   SmallVector<FlatSymbolRefAttr> kinds(layers.getKinds().getAsRange<FlatSymbolRefAttr>());
-  llvm::MapVector<StringAttr, llvm::SetVector<StringAttr>> wanted; // elements by kind
+  llvm::MapVector<StringAttr, llvm::SetVector<StringAttr>> wanted; // element types by kind
   for (auto [kind, element] : llvm::zip(kinds, elements))
     wanted[kind.getAttr()].insert(element);
   llvm::DenseMap<std::pair<StringAttr, StringAttr>, Attribute> kindOf;
