@@ -383,9 +383,9 @@ private:
     return arith::OrIOp::create(k.b, k.bitAnd(low, 0xffff), k.shiftLeft(high, 16));
   }
 
-  /// Returns, for formats with a scale per 16, the sum of the two 16-element dot products times their scales. It is
-  /// computed in floats if the dot products do not fit 16 bits. No intermediate result has more than 24 bits (2 * 16 *
-  /// 127 * 32 * 128 for Q6_K), so all are exact.
+  /// For formats with one scale per 16 elements, multiplies each of the two 16-element dot products by its scale and
+  /// returns the sum. It is computed in floats if the dot products do not fit in 16 bits. No intermediate result has
+  /// more than 24 bits (2 * 16 * 127 * 32 * 128 for Q6_K), so all are exact.
   SmallVector<Value> sumOfBoth(PanelGroup &group, Value xGroup, Value xHalves) {
     size_t vectors = tile.vectors.size();
     if (k.isa.dot == DotKind::Pmaddubsw)

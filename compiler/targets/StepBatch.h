@@ -22,7 +22,7 @@ public:
   StepBatch(const StepBatch &) = delete;
   /// References this object and the batch it was made from.
   const BatchView &view() const { return batch; }
-  /// Makes the step sample, with separate sampling parameters for each row (runtime/sample/SamplingParams.h).
+  /// Enables sampling in this step. Each row has sampling parameters of its own (runtime/sample/SamplingParams.h).
   void draw(const std::vector<RowSampling> &rows) { batch.sampling = rows.data(); }
 
 private:

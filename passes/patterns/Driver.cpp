@@ -96,8 +96,8 @@ LogicalResult Driver::check(Operation *owner, StringRef file) const {
 // Notifications about changes of the program
 //===----------------------------------------------------------------------===//
 
-/// Returns a description of an op, with the importer's name for it and its function: "lm.add 'ffn_residual'
-/// of @layer".
+/// Describes an op for messages: its kind, the name that the importer gave it, and the function that contains it. An
+/// example is "lm.add 'ffn_residual' of @layer".
 static std::string wordsFor(Operation *op) {
   std::string words = op->getName().getStringRef().str();
   // An op that a rewrite made has the names of the ops that it replaced.

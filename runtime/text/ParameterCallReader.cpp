@@ -399,8 +399,8 @@ private:
     return jsonString(text);
   }
 
-  /// Returns the JSON of a value of MiniMax-M3. The value is text, or tags that each have a value. Tags
-  /// called "item" form an array.
+  /// Converts the value of a parameter in the format of MiniMax-M3 to JSON. A value is text, or a list of tags that each
+  /// contain a value. Tags called "item" form an array.
   std::string elementJson(std::string_view value, std::vector<std::string> &where) const {
     const std::string_view open = keyOpen;
     const uint8_t allowed = sink.tools->types(callee, where);

@@ -257,7 +257,8 @@ void CpuExecutor::resolve() {
   views.resize(memoryPlan.groups.size());
 }
 
-/// Sections with several specialisations use a bit for each specialisation, starting at bit 1.
+/// Returns the bit of a specialisation in the mask of a step. Specialisations of sections that have several are numbered
+/// from bit 1; bit 0 stands for sections that have one.
 uint64_t CpuExecutor::bitOf(const fb::Section &section, const fb::Case &one) const {
   unsigned bit = 0;
   for (const fb::Section *other : *plan->sections()) {

@@ -226,7 +226,7 @@ std::string json(const Explanation &all, const std::string &model, const Explain
          "\n";
 }
 
-/// Compiles the shape of the checkpoint to `engine`, for this machine unless targets are given.
+/// Compiles the checkpoint to `engine` with generated weights, for this machine unless targets are given.
 Result<void> compileShape(const std::string &checkpoint, const ExplainOptions &options,
                           const std::string &engine, const std::string &remarks) {
   CompileOptions wanted = options.compile;

@@ -73,7 +73,7 @@ struct Flatten<'a> {
     seen: HashSet<String>,
     names: Names,
     shared: BTreeSet<String>,
-    /// Some part has a list of keys, which may be empty.
+    /// At least one of the parts lists its keys. The list may be empty.
     named: bool,
     says_itself: bool,
 }
