@@ -36,11 +36,9 @@ Type KernelSelection::memoryOf(Value value) const {
 }
 
 std::string KernelSelection::opsBeingSelected() {
-  if (!names)
-    names.emplace(block.getParentOp(), OpPrintingFlags().printNameLocAsPrefix());
   std::string text;
   llvm::raw_string_ostream stream(text);
-  selected->print(stream, *names);
+  selected->print(stream, names);
   stream << '\n';
   return text;
 }

@@ -38,7 +38,9 @@ struct SelectionChoices {
 class KernelSelection {
 public:
   /// `block` is the body of a layer kind or of the entry point.
-  KernelSelection(mlir::Block &block, SelectionChoices choices) : block(block), choices(choices) {}
+  KernelSelection(mlir::Block &block, SelectionChoices choices)
+      : block(block), choices(choices),
+        names(block.getParentOp(), mlir::OpPrintingFlags().printNameLocAsPrefix()) {}
 
   /// Selects the kernels of all ops. The lm ops that they replace are erased.
   mlir::LogicalResult run();
@@ -111,7 +113,7 @@ private:
   llvm::SmallVector<kernel::DispatchOp> made;
   llvm::SmallVector<mlir::Operation *> replaced; ///< ops that dispatches replace, in order
   llvm::SmallVector<std::pair<lm::RopeOp, mlir::Value>> tables;
-  std::optional<mlir::AsmState> names; ///< of the function's values, computed once
+  mlir::AsmState names; ///< of the function's values, before any of its ops is replaced
 };
 
 } // namespace ingot
