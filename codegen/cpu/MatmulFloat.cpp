@@ -82,6 +82,16 @@ KernelBuilder::Values ingot::codegen::cpu::emitFloatLoop(KernelBuilder &k, const
   return rounds(k, tile, layout.blocks, emitRange);
 }
 
+/// Adds the products of two pairs of bf16 to each lane of `sum`, that of the odd numbers first (vdpbf16ps).
+static Value addProducts(KernelBuilder &k, Value sum, Value a, Value c) {
+  if (!k.isa.emulated)
+    return k.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", k.f32s, {sum, a, c});
+  Value pairs = k.bitcast(k.i32s, a), others = k.bitcast(k.i32s, c);
+  for (int odd : {1, 0})
+    sum = k.fma(numberOfPair(k, pairs, odd), numberOfPair(k, others, odd), sum);
+  return sum;
+}
+
 KernelBuilder::Values ingot::codegen::cpu::emitBf16DotLoop(KernelBuilder &k, const Tile &tile,
                                                            const PanelLayout &layout) {
   size_t vectors = tile.vectors.size();
@@ -98,7 +108,7 @@ KernelBuilder::Values ingot::codegen::cpu::emitBf16DotLoop(KernelBuilder &k, con
         Value value = k.bitcast(pairs, k.loadSplat(k.i32s, k.at(x, t * tile.xRowBytes + i * 4)));
         for (size_t v = 0; v < vectors; ++v) {
           Value &acc = sums[t * vectors + v];
-          acc = k.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", k.f32s, {acc, w[v], value});
+          acc = addProducts(k, acc, w[v], value);
         }
       }
     }
