@@ -102,6 +102,7 @@ public:
 
   /// Sets the argument that the plan passes for a value: a buffer, a weight, a state.
   void bind(Value value, Attribute place) { places[value] = place; }
+  bool has(Value value) const { return places.contains(value); }
   FlatSymbolRefAttr bufferOf(Value value) const {
     return cast<plan::BufferRefAttr>(places.lookup(value)).getSymbol();
   }
@@ -171,6 +172,9 @@ LogicalResult SectionPlacement::place(DispatchOp dispatch) {
   SmallVector<Attribute> args;
   for (auto [i, input] : llvm::enumerate(dispatch.getInputs())) {
     args.push_back(places.lookup(input));
+    if (!args.back())
+      return dispatch.emitOpError("expects operand ")
+             << i << " to be a value of its own stage, or one that lm.layers passes on";
     if (!isa<lm::StateType>(input.getType()))
       continue;
     ProgramPlacement::StateUse &use = program.stateUses[lm::stateArgumentOf(input)];
@@ -378,6 +382,8 @@ LogicalResult ProgramPlacement::place(lm::EntryOp entry, lm::LayersOp layers) {
     hidden = beforeOrder(read);
   if (failed(placeRange(end, std::next(layers->getIterator()), block.end())))
     return failure();
+  if (!end.has(logits))
+    return entry.emitOpError("expects its logits to be computed after lm.layers");
   outputs.push_back({plan::OutputRole::Logits, plan::Encoding::F32, end.bufferOf(logits)});
   // The rows that the head reads, the model's last hidden state, are an output as well if the runtime can decode them.
   auto isDecoded = [](Value rows) {
@@ -486,6 +492,10 @@ struct Place : ingot::impl::PlacePassBase<Place> {
     }
     if (!layers)
       return entry.emitOpError("expects an lm.layers");
+    for (auto function : model.getBody().getOps<FunctionOpInterface>())
+      for (Operation &op : function.getFunctionBody().front().without_terminator())
+        if (!isa<DispatchOp, lm::GetWeightOp, lm::LayersOp>(op))
+          return op.emitOpError("is not a kernel: expects the output of lm-select-kernels");
     return ProgramPlacement(program, model, inPlace).place(entry, layers);
   }
 };

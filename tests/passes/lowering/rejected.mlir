@@ -1,6 +1,9 @@
 // Ops without a kernel are refused with the reason, not lowered to something else.
 // RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(lm-select-kernels,kernel-place,plan-outline)' 2>&1 | FileCheck %s
 
+// RUN: not ingot-opt %s --split-input-file --pass-pipeline='builtin.module(kernel-place)' 2>&1 | FileCheck %s --check-prefix=UNSELECTED
+// UNSELECTED: error: 'lm.rms_norm' op is not a kernel: expects the output of lm-select-kernels
+
 // CHECK: error: 'lm.rms_norm' op of heads is supported only where keys enter the cache (pattern rope_append)
 
 lm.model @m attributes {family = "t", vocab = 40 : i64, hidden = 64 : i64, max_positions = 64 : i64} {

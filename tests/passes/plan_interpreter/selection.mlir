@@ -44,3 +44,7 @@
 // 8. Attention that reads smaller rows, those of a norm, as queries.
 // RUN: %{place} | sed 's/"attention" \[#plan.buffer<@projections>/"attention" [#plan.buffer<@norm>/' | not %{outline} 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL: error: 'plan.launch' op expects #plan.buffer<@norm> to be a buffer of at least
+
+// 9. A value from before the layers, which do not pass it on.
+// RUN: %{select} | sed 's/"select_norm"(%y, /"select_norm"(%1, /' | not %{finish} 2>&1 | FileCheck %s --check-prefix=STAGE
+// STAGE: error: 'kernel.dispatch' op expects operand 0 to be a value of its own stage, or one that lm.layers passes on
