@@ -43,6 +43,14 @@ Extent extentOf(DispatchOp dispatch) {
   return dispatch.anchor().isPerRow() ? Extent::Rows : Extent::Tokens;
 }
 
+/// Bytes of a result of the dispatch for each token or logits row.
+int64_t bytesOf(DispatchOp dispatch, OpResult result) {
+  Value memory = dispatch.memoryOf(result);
+  auto rows = dyn_cast<kernel::ActivationType>(memory.getType());
+  return rows ? rows.rowBytes() * dispatch.anchor().rowsOfUnit(memory)
+              : cast<kernel::RoutesType>(memory.getType()).bytesPerToken();
+}
+
 /// The program under construction: its buffers and sections.
 class ProgramPlacement {
 public:
@@ -192,15 +200,9 @@ LogicalResult SectionPlacement::place(DispatchOp dispatch) {
     }
     if (!places.contains(result)) {
       Attribute place = program.inPlace ? placeOfDying(dispatch, result) : Attribute();
-      if (!place) {
-        Value memory = dispatch.memoryOf(result);
-        auto routes = dyn_cast<kernel::RoutesType>(memory.getType());
-        const int64_t bytes = routes ? routes.bytesPerToken()
-                                     : cast<kernel::ActivationType>(memory.getType()).rowBytes() *
-                                           dispatch.anchor().rowsOfUnit(memory);
-        place = program.addBuffer(dispatch.getRows(), bytes, extentOf(dispatch),
+      if (!place)
+        place = program.addBuffer(dispatch.getRows(), bytesOf(dispatch, result), extentOf(dispatch),
                                   /*persistent=*/false);
-      }
       bind(result, place);
     }
     args.push_back(places.lookup(result));
@@ -292,14 +294,13 @@ void ProgramPlacement::shareAmongLayers(lm::LayersOp layers) {
                                          &other.dispatch.getBody(), &dispatch.getBody(),
                                          OperationEquivalence::IgnoreLocations);
       });
-      if (same == shared.end()) {
-        auto rows =
-            cast<kernel::ActivationType>(dispatch.memoryOf(dispatch->getResult(0)).getType());
+      OpResult result = dispatch->getResult(0);
+      if (same == shared.end())
         same = &shared.emplace_back(
             Shared{dispatch, args,
-                   addBuffer(dispatch.getRows(), rows.rowBytes(), extentOf(dispatch), true)});
-      }
-      sharedPlaces[dispatch->getResult(0)] = same->buffer;
+                   addBuffer(dispatch.getRows(), bytesOf(dispatch, result), extentOf(dispatch),
+                             /*persistent=*/true)});
+      sharedPlaces[result] = same->buffer;
     }
 }
 

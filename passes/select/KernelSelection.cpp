@@ -19,20 +19,14 @@ using kernel::RowKind;
 //===----------------------------------------------------------------------===//
 
 Type KernelSelection::memoryOf(Value value) const {
-  Type type = value.getType();
-  if (auto routes = dyn_cast<lm::RoutesType>(type))
-    return kernel::RoutesType::get(type.getContext(), routes.getExperts(), routes.getUsed());
-  auto state = dyn_cast<lm::StateType>(type);
-  if (!state)
-    return isa<lm::WeightType>(type) ? type : rowsOf(type);
-  if (lm::FixedAttr fixed = state.fixed())
-    return kernel::FixedStateType::get(type.getContext(), fixed);
-  BlockArgument argument = lm::stateArgumentOf(value);
-  StringAttr element = cast<lm::LayerKindOp>(argument.getOwner()->getParentOp())
-                           .elementOf(argument.getArgNumber() - 1);
-  lm::StreamAttr keys = state.paged().getStreams().front();
-  return kernel::KvPoolType::get(type.getContext(), keys.getRows(), keys.getWidth(),
-                                 element ? *kvFormatNamed(element.getValue()) : choices.kv);
+  KvFormat kv = choices.kv;
+  if (isa<lm::StateType>(value.getType())) {
+    BlockArgument argument = lm::stateArgumentOf(value);
+    auto kind = cast<lm::LayerKindOp>(argument.getOwner()->getParentOp());
+    if (StringAttr element = kind.elementOf(argument.getArgNumber() - 1))
+      kv = *kvFormatNamed(element.getValue());
+  }
+  return kernel::memoryOf(value.getType(), kv);
 }
 
 std::string KernelSelection::opsBeingSelected() {
@@ -43,9 +37,8 @@ std::string KernelSelection::opsBeingSelected() {
   return text;
 }
 
-kernel::DispatchOp KernelSelection::dispatch(StringRef name, StringRef rows,
-                                             ArrayRef<Value> operands, ArrayRef<Result> results,
-                                             Build build) {
+void KernelSelection::dispatch(StringRef name, StringRef rows, ArrayRef<Value> operands,
+                               ArrayRef<Result> results, Build build) {
   const Location location = block.getParentOp()->getParentOp()->getLoc();
   ImplicitLocOpBuilder b(location, selected);
   SmallVector<Value> inputs;
@@ -70,7 +63,6 @@ kernel::DispatchOp KernelSelection::dispatch(StringRef name, StringRef rows,
   for (auto [result, value] : llvm::zip(results, op.getResults()))
     values.map(result.value, value);
   made.push_back(op);
-  return op;
 }
 
 /// Whether the op is an lm.dispatch whose rows are read only by ops that permute their columns. Those ops then read the

@@ -96,9 +96,8 @@ private:
                                         mlir::ValueRange results)>;
   /// Makes a dispatch before the op being selected. `operands` and `results` are values of lm. Ops that are selected
   /// later read the results of the dispatch in place of `results`. `rows` names the buffers of the results.
-  kernel::DispatchOp dispatch(llvm::StringRef name, llvm::StringRef rows,
-                              llvm::ArrayRef<mlir::Value> operands, llvm::ArrayRef<Result> results,
-                              Build build);
+  void dispatch(llvm::StringRef name, llvm::StringRef rows, llvm::ArrayRef<mlir::Value> operands,
+                llvm::ArrayRef<Result> results, Build build);
   /// The type of the memory that holds a value of lm.
   mlir::Type memoryOf(mlir::Value value) const;
   /// The op being selected, as text.

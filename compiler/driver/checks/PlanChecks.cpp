@@ -94,9 +94,12 @@ public:
       pipeline += ",";
     pipeline += isa<ModuleOp>(op) ? asText(pass)
                                   : op->getName().getStringRef().str() + "(" + asText(pass) + ")";
+    const bool beingLowered = isBeingLowered(module);
+    if (!beingLowered && module.getOps<plan::ProgramOp>().empty())
+      return;
     OwningOpRef<ModuleOp> plan = module.clone();
     std::string run = pipeline;
-    if (isBeingLowered(module)) {
+    if (beingLowered) {
       PassManager passes(module.getContext());
       addRestOfLowering(passes, module);
       for (Pass &rest : passes)
@@ -104,15 +107,13 @@ public:
       if (failed(passes.run(*plan)))
         return;
     }
-    if (plan->getOps<plan::ProgramOp>().empty())
-      return;
     interpreter::PlanEvidence ignored;
     interpreter::CheckOptions options;
     options.idsToCome = withIds && !findsIds(*plan);
     auto done = check(model, lowered ? *lowered : *plan, *plan, weights, ignored, options);
     if (!done && !interpreter::isNotInterpreted(done.error()))
       found = {pass->getArgument().str(), asText(pass), run, std::move(before), plan->clone()};
-    if (!lowered && !isBeingLowered(module))
+    if (!lowered && !beingLowered)
       lowered = std::move(plan);
   }
 

@@ -18,16 +18,25 @@ BlockArgument DispatchOp::memoryOf(OpResult result) {
   return getBody().getArgument(getInputs().size() + untied);
 }
 
+Type kernel::memoryOf(Type value, KvFormat kv) {
+  MLIRContext *context = value.getContext();
+  if (isa<RankedTensorType>(value))
+    return encodingOf(value) ? rowsOf(value) : Type();
+  if (auto routes = dyn_cast<lm::RoutesType>(value))
+    return RoutesType::get(context, routes.getExperts(), routes.getUsed());
+  auto state = dyn_cast<lm::StateType>(value);
+  if (!state)
+    return isa<lm::WeightType>(value) ? value : Type();
+  if (lm::FixedAttr fixed = state.fixed())
+    return FixedStateType::get(context, fixed);
+  lm::StreamAttr keys = state.paged().getStreams().front();
+  return KvPoolType::get(context, keys.getRows(), keys.getWidth(), kv);
+}
+
 /// Whether memory of that type holds such a value.
 static bool holds(Type memory, Type value) {
-  if (auto rows = dyn_cast<RankedTensorType>(value))
-    return encodingOf(rows) && memory == rowsOf(rows);
-  if (auto routes = dyn_cast<lm::RoutesType>(value))
-    return memory == RoutesType::get(value.getContext(), routes.getExperts(), routes.getUsed());
-  if (auto state = dyn_cast<lm::StateType>(value))
-    return state.fixed() ? memory == FixedStateType::get(value.getContext(), state.fixed())
-                         : isa<KvPoolType>(memory);
-  return isa<lm::WeightType>(value) && memory == value;
+  auto pool = dyn_cast<KvPoolType>(memory);
+  return memory == memoryOf(value, pool ? pool.getFormat() : KvFormat());
 }
 
 LogicalResult DispatchOp::verify() {
